@@ -1,0 +1,19 @@
+"""Who am I, and how many are we."""
+
+import os
+
+import torch
+import torch.distributed as dist
+
+
+def join_ranks() -> tuple[torch.device, int, int]:
+    """Join the launcher's process group, if there is one; return this process's device, rank, world_size."""
+    if "RANK" not in os.environ:  # plain python: a single card, no group
+        return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu"), 0, 1
+    cards, device = torch.cuda.device_count(), torch.device("cpu")  # no cards: gloo does not know Apple's MPS
+    if cards:
+        device = torch.device("cuda", dist.get_node_local_rank() % cards)
+        torch.cuda.set_device(device)  # before anything allocates: else every rank strays to card 0
+    own_card = int(os.environ["LOCAL_WORLD_SIZE"]) <= cards  # ranks that share a card cannot talk over nccl
+    dist.init_process_group("nccl" if own_card else "gloo", device_id=device if own_card else None)
+    return device, dist.get_rank(), dist.get_world_size()

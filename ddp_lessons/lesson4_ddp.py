@@ -1,0 +1,52 @@
+"""train a classifier of MNIST on a single card or on many."""
+
+import argparse
+
+import torch
+import torch.distributed as dist
+from torch import optim
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+
+from ddp_lessons.blocks.checkpoint import save_model
+from ddp_lessons.blocks.data import load_mnist
+from ddp_lessons.blocks.evaluate import evaluate
+from ddp_lessons.blocks.model import build_model
+from ddp_lessons.blocks.ranks import join_ranks
+from ddp_lessons.blocks.train import train_epoch, training_options
+
+
+def main() -> None:
+    """Train; after each epoch test, print a line, and save."""
+    options = training_options()
+    options.set_defaults(save="ddp_model.pth")
+    options.add_argument("--local-rank", "--local_rank", help=argparse.SUPPRESS)  # the old launcher's
+    args = options.parse_args()
+    device, rank, world_size = join_ranks()
+    distributed = dist.is_initialized()
+    if rank == 0:
+        print(f"ranks: {world_size}, device: {device}, backend: {dist.get_backend() if distributed else None}")
+    torch.manual_seed(args.seed)
+    if distributed:
+        if dist.get_node_local_rank() == 0:
+            load_mnist(args.data, train=False)  # one rank of each machine unpacks, the others wait
+        dist.barrier()
+    train_set, test_set = load_mnist(args.data, train=True, samples=args.samples), load_mnist(args.data, train=False)
+    sampler = DistributedSampler(train_set, seed=args.seed) if distributed else None
+    train_loader = DataLoader(train_set, args.batch_size, sampler is None, sampler, collate_fn=tuple)
+    test_loader = DataLoader(test_set, 1000, collate_fn=tuple)  # tuple: a batch comes ready made
+    model = build_model(args.model).to(device)
+    wrapped = DDP(model, device_ids=[device] if device.type == "cuda" else None) if distributed else model
+    optimizer = optim.SGD(model.parameters(), lr=args.lr * world_size)
+    for epoch in range(args.epochs):
+        if distributed:
+            sampler.set_epoch(epoch)
+        seconds = train_epoch(wrapped, train_loader, optimizer, device)
+        if rank != 0:
+            continue  # only the main process tests, prints and saves
+        loss, accuracy = evaluate(model, test_loader, device)
+        print(f"epoch {epoch + 1}: test loss {loss:.4f}, accuracy {accuracy:.2%}, trained in {seconds:.2f} s")
+        save_model(model, args.save)
+    if distributed:
+        dist.destroy_process_group()

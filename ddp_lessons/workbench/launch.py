@@ -1,0 +1,95 @@
+"""A script of the course, run from a notebook as a reader would run it in a terminal."""
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from types import ModuleType
+
+from ddp_lessons.workbench.scripts import ROOT, script_path
+
+libc = ctypes.CDLL(None)  # found before any fork: little is safe between fork and exec
+
+
+class Run(list):
+    """The lines that a script printed."""
+
+    @property
+    def epochs(self) -> list[tuple[float, float, float]]:
+        """Test loss, accuracy in percent, and seconds of training, an epoch a tuple, as the script printed them."""
+        line = re.compile(r"epoch \d+: test loss ([\d.]+), accuracy ([\d.]+)%, trained in ([\d.]+) s")
+        return [tuple(map(float, found.groups())) for found in map(line.match, self) if found]
+
+
+class LaunchError(RuntimeError):
+    """A launched script did not end well; shown as one sentence."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"LaunchError: {self}"]
+
+
+def launch(lesson: ModuleType | str, *options: str, ranks: int | None = None, timeout: float = 600) -> Run:
+    """Run the script of a lesson, or of that name, on `ranks` ranks; with no ranks, under plain `python`.
+
+    Prints the shell command first, then what the script prints, as it comes; returns those lines.
+    Raises LaunchError if the script fails, or is not done within `timeout` seconds; nothing is left running then.
+    """
+    path = script_path(lesson)
+    if not path.is_file():
+        names = ", ".join(sorted(p.stem for p in path.parent.glob("*.py")))
+        raise LaunchError(f"there is no script {path.stem}: write_script it first, or take one of {names}")
+    script = [f"scripts/{path.name}", *options]
+    if ranks is None:
+        print("$ python", *script, flush=True)
+        return stream([sys.executable, *script], {}, timeout)
+    torchrun = ["--standalone", "--nproc-per-node", str(ranks), *script]
+    threads = {"OMP_NUM_THREADS": "1"} if ranks > 1 else {}  # torchrun sets it itself, with six lines of warning
+    print("$", *(f"{name}={value}" for name, value in threads.items()), "torchrun", *torchrun, flush=True)
+    return stream([sys.executable, "-m", "torch.distributed.run", *torchrun], threads, timeout)
+
+
+def stream(command: list[str], environment: dict[str, str], timeout: float) -> Run:
+    """Run a command in the project's folder, printing each line as it comes; return the lines."""
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=os.environ | {"PYTHONUNBUFFERED": "1"} | environment, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        start_new_session=True, preexec_fn=end_with_parent,  # noqa: PLW1509: it makes a single system call
+    )  # fmt: skip
+    late = threading.Timer(timeout, end, [process])
+    late.start()
+    try:
+        lines = Run(map(echo, process.stdout))
+        process.wait()
+    finally:
+        in_time, _ = late.is_alive(), late.cancel()
+        end(process)
+    if not in_time:
+        raise LaunchError(f"the script was ended: it was not done after {timeout:g} s; pass timeout= to wait longer")
+    if process.returncode:
+        raise LaunchError(f"the script failed with exit code {process.returncode}; what it said is above")
+    return lines
+
+
+def echo(line: str) -> str:
+    """Print a line at once, and return it."""
+    print(line, end="", flush=True)
+    return line.rstrip("\n")
+
+
+def end(process: subprocess.Popen) -> None:
+    """End a command and all it started: SIGTERM lets torchrun end its workers, SIGKILL of torchrun would not."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def end_with_parent() -> None:
+    """Ask Linux to send this process SIGTERM when the notebook's kernel ends, in whatever way."""
+    if sys.platform == "linux":
+        libc.prctl(1, signal.SIGTERM)  # 1: PR_SET_PDEATHSIG

@@ -1,0 +1,61 @@
+"""The source of our functions and of the reader's, to look at and to change."""
+
+import ast
+import inspect
+import linecache
+from collections.abc import Callable
+
+from IPython import get_ipython
+from IPython.display import Markdown, display
+
+
+def source_of(thing: Callable | type) -> str:
+    """Return the source of a function or class, decorators included, from a module or from a notebook's cell."""
+    for node in ast.parse(text_around(thing)).body:
+        if getattr(node, "name", None) == thing.__name__:
+            return slice_of(node, text_around(thing))
+    raise ValueError(f"{thing.__name__} is not defined at the top level of a module or a cell")
+
+
+def text_around(thing: Callable | type) -> str:
+    """Return the whole text of the module, or of the cell, that defines `thing`."""
+    if not in_notebook(thing):
+        return inspect.getsource(inspect.getmodule(thing))
+    parts = [thing, *vars(thing).values()]  # a class has no code object of its own: its methods do
+    codes = [inspect.unwrap(part).__code__ for part in parts if inspect.isfunction(part)]
+    if not codes:
+        raise ValueError(f"{thing.__name__} has no function in it whose cell could be found")
+    return "".join(linecache.getlines(codes[0].co_filename))
+
+
+def slice_of(node: ast.stmt, text: str) -> str:
+    """Return the lines of one statement of `text`, without the blank ones around it."""
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+    return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
+
+
+def in_notebook(thing: object) -> bool:
+    """Tell whether `thing` is a function or a class that the reader defined in a cell."""
+    return (inspect.isfunction(thing) or inspect.isclass(thing)) and thing.__module__ == "__main__"
+
+
+def notebook_names() -> dict[str, object]:
+    """Return what the running notebook has defined, by name; nothing outside a notebook."""
+    shell = get_ipython()
+    return shell.user_ns if shell else {}
+
+
+def show(*things: Callable | type) -> None:
+    """Display the source of functions or classes, the very lines that the script will hold."""
+    display(Markdown("```python\n" + "\n\n\n".join(map(source_of, things)) + "\n```"))
+
+
+def edit(thing: Callable | type) -> None:
+    """Put the source of `thing` into a new cell below, to be changed and run.
+
+    What you run there goes into a script of your own, `scripts/my_*.py`, at the next `write_script`.
+    Does nothing if the notebook has its own version already, so that Run All does not add cells.
+    """
+    shell = get_ipython()
+    if shell and not in_notebook(shell.user_ns.get(thing.__name__)):
+        shell.set_next_input(source_of(thing))

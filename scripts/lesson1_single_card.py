@@ -1,0 +1,118 @@
+"""lesson1_single_card: train a classifier of MNIST on a single card.
+Written from ddp_lessons, by the notebook of that name: change those, not this."""
+
+import argparse
+import os
+import time
+
+import torch
+from torch import Tensor, nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+from torchvision import datasets
+
+
+def training_options() -> argparse.ArgumentParser:
+    """Return the command line that every training script of the course takes."""
+    options = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    options.add_argument("--data", default="data", help="folder of MNIST, which is downloaded if missing")
+    options.add_argument("--model", choices=["linear", "cnn"], default="linear", help="what to train")
+    options.add_argument("--epochs", type=int, default=5, help="passes over the training set")
+    options.add_argument("--batch-size", type=int, default=32, help="samples a step, per rank")
+    options.add_argument("--lr", type=float, default=0.01, help="learning rate before scaling by ranks")
+    options.add_argument("--samples", type=int, help="train on this many images only")
+    options.add_argument("--seed", type=int, default=0, help="of the first weights and the order of samples")
+    options.add_argument("--save", default="model.pth", help="file for the trained weights")
+    return options
+
+
+class InMemory(TensorDataset):
+    """A TensorDataset whose loader takes a whole batch in one indexing call, not one a sample."""
+
+    __getitems__ = TensorDataset.__getitem__  # tensors take a list of indices as well as a single one
+
+
+def load_mnist(folder: str, train: bool, samples: int | None = None) -> InMemory:
+    """Return the first `samples`, or all, of the training or the test set, unpacked or downloaded if need be.
+
+    Images are (N, 1, 28, 28) float32 from 0 to 1, the numbers that `ToTensor` gives; labels are (N,) int64.
+    """
+    mnist = datasets.MNIST(folder, train, download=True)
+    return InMemory(mnist.data[:samples].unsqueeze(1).float().div(255), mnist.targets[:samples])
+
+
+def train_epoch(model: nn.Module, loader: DataLoader, optimizer: optim.Optimizer, device: torch.device) -> float:
+    """Take a step for each batch of `loader`; return the seconds it took."""
+    start = time.perf_counter()
+    criterion = nn.CrossEntropyLoss()
+    model.train()
+    for images, labels in loader:
+        images, labels = images.to(device), labels.to(device)
+        optimizer.zero_grad()
+        loss = criterion(model(images), labels)
+        loss.backward()
+        optimizer.step()
+    loss.item()  # a GPU works on while Python goes ahead: reading a number waits for it
+    return time.perf_counter() - start
+
+
+@torch.no_grad()
+def evaluate(model: nn.Module, loader: DataLoader, device: torch.device) -> tuple[float, float]:
+    """Return the mean loss over all samples of `loader`, and the share of them that is classified right."""
+    model.eval()
+    loss, correct = 0.0, 0
+    for images, labels in loader:
+        logits = model(images.to(device)).cpu()
+        loss += nn.functional.cross_entropy(logits, labels, reduction="sum").item()
+        correct += (logits.argmax(dim=1) == labels).sum().item()
+    return loss / len(loader.dataset), correct / len(loader.dataset)
+
+
+def save_model(model: nn.Module, path: str) -> None:
+    """Write the weights of `model` to `path`: the file is whole or not there, whenever we are killed."""
+    torch.save(model.state_dict(), f"{path}.partial")
+    os.replace(f"{path}.partial", path)
+
+
+class SimpleNN(nn.Module):
+    """One linear layer: images (B, 1, 28, 28) in, logits (B, 10) out."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(28 * 28, 10)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.fc(images.flatten(1))
+
+
+def build_model(name: str) -> nn.Module:
+    """Return a fresh `linear` (7,850 weights) or `cnn` (421,642): images (B, 1, 28, 28) to logits (B, 10)."""
+    if name == "linear":
+        return SimpleNN()
+    return nn.Sequential(
+        nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(64 * 7 * 7, 128), nn.ReLU(), nn.Linear(128, 10),
+    )
+
+
+def main() -> None:
+    """Train; after each epoch test, print a line, and save."""
+    options = training_options()
+    args = options.parse_args()
+    device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+    torch.manual_seed(args.seed)
+    train_set = load_mnist(args.data, train=True, samples=args.samples)
+    test_set = load_mnist(args.data, train=False)
+    train_loader = DataLoader(train_set, args.batch_size, shuffle=True, collate_fn=tuple)
+    test_loader = DataLoader(test_set, 1000, collate_fn=tuple)  # tuple: a batch comes ready made
+    model = build_model(args.model).to(device)
+    optimizer = optim.SGD(model.parameters(), lr=args.lr)
+    for epoch in range(args.epochs):
+        seconds = train_epoch(model, train_loader, optimizer, device)
+        loss, accuracy = evaluate(model, test_loader, device)
+        print(f"epoch {epoch + 1}: test loss {loss:.4f}, accuracy {accuracy:.2%}, trained in {seconds:.2f} s")
+        save_model(model, args.save)
+
+
+if __name__ == "__main__":
+    main()
