@@ -18,7 +18,7 @@ def training_options() -> argparse.ArgumentParser:
     options.add_argument("--model", choices=["linear", "cnn"], default="linear", help="what to train")
     options.add_argument("--epochs", type=int, default=5, help="passes over the training set")
     options.add_argument("--batch-size", type=int, default=32, help="samples a step, per rank")
-    options.add_argument("--lr", type=float, default=0.01, help="learning rate before scaling by ranks")
+    options.add_argument("--lr", type=float, default=0.01, help="learning rate, before scaling by the number of ranks")
     options.add_argument("--samples", type=int, help="train on this many images only")
     options.add_argument("--seed", type=int, default=0, help="of the first weights and the order of samples")
     options.add_argument("--save", default="model.pth", help="file for the trained weights")
@@ -101,8 +101,7 @@ def main() -> None:
     args = options.parse_args()
     device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
     torch.manual_seed(args.seed)
-    train_set = load_mnist(args.data, train=True, samples=args.samples)
-    test_set = load_mnist(args.data, train=False)
+    train_set, test_set = load_mnist(args.data, train=True, samples=args.samples), load_mnist(args.data, train=False)
     train_loader = DataLoader(train_set, args.batch_size, shuffle=True, collate_fn=tuple)
     test_loader = DataLoader(test_set, 1000, collate_fn=tuple)  # tuple: a batch comes ready made
     model = build_model(args.model).to(device)

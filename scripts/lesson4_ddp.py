@@ -21,7 +21,7 @@ def training_options() -> argparse.ArgumentParser:
     options.add_argument("--model", choices=["linear", "cnn"], default="linear", help="what to train")
     options.add_argument("--epochs", type=int, default=5, help="passes over the training set")
     options.add_argument("--batch-size", type=int, default=32, help="samples a step, per rank")
-    options.add_argument("--lr", type=float, default=0.01, help="learning rate before scaling by ranks")
+    options.add_argument("--lr", type=float, default=0.01, help="learning rate, before scaling by the number of ranks")
     options.add_argument("--samples", type=int, help="train on this many images only")
     options.add_argument("--seed", type=int, default=0, help="of the first weights and the order of samples")
     options.add_argument("--save", default="model.pth", help="file for the trained weights")
@@ -126,8 +126,7 @@ def main() -> None:
         if dist.get_node_local_rank() == 0:
             load_mnist(args.data, train=False)  # one rank of each machine unpacks, the others wait
         dist.barrier()
-    train_set = load_mnist(args.data, train=True, samples=args.samples)
-    test_set = load_mnist(args.data, train=False)
+    train_set, test_set = load_mnist(args.data, train=True, samples=args.samples), load_mnist(args.data, train=False)
     sampler = DistributedSampler(train_set, seed=args.seed) if distributed else None
     train_loader = DataLoader(train_set, args.batch_size, sampler is None, sampler, collate_fn=tuple)
     test_loader = DataLoader(test_set, 1000, collate_fn=tuple)  # tuple: a batch comes ready made

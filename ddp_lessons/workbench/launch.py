@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from types import ModuleType
 
 from ddp_lessons.workbench.scripts import ROOT, script_path
@@ -19,7 +20,7 @@ class Run(list):
 
     @property
     def epochs(self) -> list[tuple[float, float, float]]:
-        """Test loss, accuracy in percent, and seconds of training, an epoch a tuple, as the script printed them."""
+        """What the script printed of each epoch: test loss, accuracy in percent, seconds of training."""
         line = re.compile(r"epoch \d+: test loss ([\d.]+), accuracy ([\d.]+)%, trained in ([\d.]+) s")
         return [tuple(map(float, found.groups())) for found in map(line.match, self) if found]
 
@@ -53,21 +54,22 @@ def launch(lesson: ModuleType | str, *options: str, ranks: int | None = None, ti
 
 def stream(command: list[str], environment: dict[str, str], timeout: float) -> Run:
     """Run a command in the project's folder, printing each line as it comes; return the lines."""
+    deadline = time.monotonic() + timeout
     process = subprocess.Popen(
         command, cwd=ROOT, env=os.environ | {"PYTHONUNBUFFERED": "1"} | environment, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        start_new_session=True, preexec_fn=end_with_parent,  # noqa: PLW1509: it makes a single system call
-    )  # fmt: skip
-    late = threading.Timer(timeout, end, [process])
-    late.start()
+        start_new_session=True, preexec_fn=end_with_parent,  # noqa: PLW1509
+    )
+    alarm = threading.Timer(timeout, end, [process])
+    alarm.start()
     try:
         lines = Run(map(echo, process.stdout))
-        process.wait()
+        process.wait(timeout=10)
     finally:
-        in_time, _ = late.is_alive(), late.cancel()
+        alarm.cancel()
         end(process)
-    if not in_time:
-        raise LaunchError(f"the script was ended: it was not done after {timeout:g} s; pass timeout= to wait longer")
+    if time.monotonic() > deadline:
+        raise LaunchError(f"the script was ended: it was not done after {timeout:g} s; timeout= allows more")
     if process.returncode:
         raise LaunchError(f"the script failed with exit code {process.returncode}; what it said is above")
     return lines
