@@ -1,4 +1,4 @@
-"""train a classifier of MNIST on a single card."""
+"""Train a classifier of MNIST on a single card."""
 
 import torch
 from torch import optim

@@ -1,4 +1,4 @@
-"""train a classifier of MNIST on a single card or on many."""
+"""Train a classifier of MNIST on a single card or on many."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""lesson1_single_card: train a classifier of MNIST on a single card.
+"""lesson1_single_card: Train a classifier of MNIST on a single card.
 Written from ddp_lessons, by the notebook of that name: change those, not this."""
 
 import argparse

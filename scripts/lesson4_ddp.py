@@ -1,4 +1,4 @@
-"""lesson4_ddp: train a classifier of MNIST on a single card or on many.
+"""lesson4_ddp: Train a classifier of MNIST on a single card or on many.
 Written from ddp_lessons, by the notebook of that name: change those, not this."""
 
 import argparse

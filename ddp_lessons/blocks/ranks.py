@@ -17,3 +17,19 @@ def join_ranks() -> tuple[torch.device, int, int]:
     own_card = int(os.environ["LOCAL_WORLD_SIZE"]) <= cards  # ranks that share a card cannot talk over nccl
     dist.init_process_group("nccl" if own_card else "gloo", device_id=device if own_card else None)
     return device, dist.get_rank(), dist.get_world_size()
+
+
+def gather(value: object) -> list:
+    """Return every rank's `value`, in the order of ranks, on all of them; without a group, a list of one."""
+    values = [value]
+    if dist.is_initialized():
+        values *= dist.get_world_size()
+        dist.all_gather_object(values, value)
+    return values
+
+
+def tell(line: str) -> None:
+    """Print every rank's line from rank 0: ranks that print on their own tear each other's lines."""
+    lines = gather(line)
+    if not dist.is_initialized() or dist.get_rank() == 0:
+        print(*lines, sep="\n", flush=True)

@@ -1,7 +1,8 @@
 """What only a notebook needs: show and edit a function, write a lesson's script, launch it on ranks."""
 
+from ddp_lessons.workbench.checks import check
 from ddp_lessons.workbench.launch import launch
 from ddp_lessons.workbench.scripts import show_diff, write_script
 from ddp_lessons.workbench.source import edit, show
 
-__all__ = ["edit", "launch", "show", "show_diff", "write_script"]
+__all__ = ["check", "edit", "launch", "show", "show_diff", "write_script"]

@@ -1,0 +1,61 @@
+"""Who am I, how many are we, and four ways to talk to each other."""
+
+import os
+import time
+
+import torch
+import torch.distributed as dist
+
+from ddp_lessons.blocks.ranks import join_ranks, tell
+
+
+def introduce() -> str:
+    """Return a line that says which rank this process is."""
+    who = f"rank {dist.get_rank()} of {dist.get_world_size()}, local rank {dist.get_node_local_rank()}"
+    return f"{who}, process {os.getpid()}"
+
+
+def broadcast_from_0(device: torch.device) -> str:
+    """Give every rank the number that rank 0 holds; return what this rank had, and has."""
+    number = torch.tensor([10 + dist.get_rank()], device=device)
+    had = number.item()
+    dist.broadcast(number, src=0)
+    return f"rank {dist.get_rank()}: broadcast  had {had}, has {number.item()}"
+
+
+def sum_over_ranks(device: torch.device) -> str:
+    """Add up the numbers of all ranks, on all ranks; return what this rank had, and has."""
+    number = torch.tensor([10 + dist.get_rank()], device=device)
+    had = number.item()
+    dist.all_reduce(number, op=dist.ReduceOp.SUM)
+    return f"rank {dist.get_rank()}: all_reduce had {had}, has {number.item()}"
+
+
+def collect_from_all(device: torch.device) -> str:
+    """Collect the numbers of all ranks, on all ranks; return what this rank had, and has."""
+    number = torch.tensor([10 + dist.get_rank()], device=device)
+    numbers = [torch.zeros_like(number) for _ in range(dist.get_world_size())]
+    dist.all_gather(numbers, number)
+    return f"rank {dist.get_rank()}: all_gather had {number.item()}, has {[n.item() for n in numbers]}"
+
+
+def wait_for_all(seconds: float) -> float:
+    """Arrive at a barrier after `seconds` of work; return the seconds that this rank then waited there."""
+    time.sleep(seconds)
+    arrived = time.perf_counter()
+    dist.barrier()
+    return time.perf_counter() - arrived
+
+
+def main() -> None:
+    """Introduce every rank, then let them talk."""
+    device, rank, world_size = join_ranks()
+    if not dist.is_initialized():
+        print("one process, and no group to talk to: start this script with torchrun --nproc-per-node 2")
+        return
+    tell(introduce())
+    tell(broadcast_from_0(device))
+    tell(sum_over_ranks(device))
+    tell(collect_from_all(device))
+    tell(f"rank {rank}: barrier    waited {wait_for_all(seconds=0.2 * rank):.1f} s for the last of {world_size}")
+    dist.destroy_process_group()

@@ -1,0 +1,52 @@
+"""Which samples are mine, and are all of them somebody's?"""
+
+import argparse
+from collections import Counter
+
+import torch.distributed as dist
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+
+from ddp_lessons.blocks.ranks import gather, join_ranks
+
+
+def sampler_options() -> argparse.ArgumentParser:
+    """Return the command line: a small data set, so that every sample can be seen."""
+    options = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    options.add_argument("--samples", type=int, default=10, help="size of the data set")
+    options.add_argument("--batch-size", type=int, default=2, help="samples a step, per rank")
+    options.add_argument("--epochs", type=int, default=2, help="passes over the data set")
+    options.add_argument("--drop-last", action="store_true", help="drop what does not divide evenly")
+    options.add_argument("--no-set-epoch", action="store_true", help="leave out sampler.set_epoch")
+    return options
+
+
+def samples_read(loader: DataLoader) -> list[list[int]]:
+    """Return the numbers of the samples that `loader` reads in an epoch, a list for each step."""
+    return [batch.tolist() for batch in loader]
+
+
+def repeats_and_gaps(reads: list[list[list[int]]], samples: int) -> tuple[list[int], list[int]]:
+    """Return the samples that the ranks read more than once in all, and those that none of them read."""
+    counts = Counter(sample for rank in reads for step in rank for sample in step)
+    return [s for s in range(samples) if counts[s] > 1], [s for s in range(samples) if counts[s] == 0]
+
+
+def main() -> None:
+    """Read a few epochs of a small data set; rank 0 prints who read what."""
+    args = sampler_options().parse_args()
+    _, rank, world_size = join_ranks()
+    numbers = range(args.samples)  # a sample is its own number
+    sampler = DistributedSampler(numbers, world_size, rank, drop_last=args.drop_last)
+    loader = DataLoader(numbers, args.batch_size, sampler=sampler)
+    for epoch in range(args.epochs):
+        if not args.no_set_epoch:
+            sampler.set_epoch(epoch)
+        reads = gather(samples_read(loader))
+        if rank == 0:
+            for other, steps in enumerate(reads):
+                print(f"epoch {epoch + 1}, rank {other}:", *steps)
+            repeated, missed = repeats_and_gaps(reads, args.samples)
+            print(f"epoch {epoch + 1}, read twice: {repeated}, read by nobody: {missed}")
+    if dist.is_initialized():
+        dist.destroy_process_group()

@@ -1,0 +1,93 @@
+"""lesson2_ranks: Who am I, how many are we, and four ways to talk to each other.
+Written from ddp_lessons, by the notebook of that name: change those, not this."""
+
+import os
+import time
+
+import torch
+import torch.distributed as dist
+
+
+def join_ranks() -> tuple[torch.device, int, int]:
+    """Join the launcher's process group, if there is one; return this process's device, rank, world_size."""
+    if "RANK" not in os.environ:  # plain python: a single card, no group
+        return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu"), 0, 1
+    cards, device = torch.cuda.device_count(), torch.device("cpu")  # no cards: gloo does not know Apple's MPS
+    if cards:
+        device = torch.device("cuda", dist.get_node_local_rank() % cards)
+        torch.cuda.set_device(device)  # before anything allocates: else every rank strays to card 0
+    own_card = int(os.environ["LOCAL_WORLD_SIZE"]) <= cards  # ranks that share a card cannot talk over nccl
+    dist.init_process_group("nccl" if own_card else "gloo", device_id=device if own_card else None)
+    return device, dist.get_rank(), dist.get_world_size()
+
+
+def gather(value: object) -> list:
+    """Return every rank's `value`, in the order of ranks, on all of them; without a group, a list of one."""
+    values = [value]
+    if dist.is_initialized():
+        values *= dist.get_world_size()
+        dist.all_gather_object(values, value)
+    return values
+
+
+def tell(line: str) -> None:
+    """Print every rank's line from rank 0: ranks that print on their own tear each other's lines."""
+    lines = gather(line)
+    if not dist.is_initialized() or dist.get_rank() == 0:
+        print(*lines, sep="\n", flush=True)
+
+
+def introduce() -> str:
+    """Return a line that says which rank this process is."""
+    who = f"rank {dist.get_rank()} of {dist.get_world_size()}, local rank {dist.get_node_local_rank()}"
+    return f"{who}, process {os.getpid()}"
+
+
+def broadcast_from_0(device: torch.device) -> str:
+    """Give every rank the number that rank 0 holds; return what this rank had, and has."""
+    number = torch.tensor([10 + dist.get_rank()], device=device)
+    had = number.item()
+    dist.broadcast(number, src=0)
+    return f"rank {dist.get_rank()}: broadcast  had {had}, has {number.item()}"
+
+
+def sum_over_ranks(device: torch.device) -> str:
+    """Add up the numbers of all ranks, on all ranks; return what this rank had, and has."""
+    number = torch.tensor([10 + dist.get_rank()], device=device)
+    had = number.item()
+    dist.all_reduce(number, op=dist.ReduceOp.SUM)
+    return f"rank {dist.get_rank()}: all_reduce had {had}, has {number.item()}"
+
+
+def collect_from_all(device: torch.device) -> str:
+    """Collect the numbers of all ranks, on all ranks; return what this rank had, and has."""
+    number = torch.tensor([10 + dist.get_rank()], device=device)
+    numbers = [torch.zeros_like(number) for _ in range(dist.get_world_size())]
+    dist.all_gather(numbers, number)
+    return f"rank {dist.get_rank()}: all_gather had {number.item()}, has {[n.item() for n in numbers]}"
+
+
+def wait_for_all(seconds: float) -> float:
+    """Arrive at a barrier after `seconds` of work; return the seconds that this rank then waited there."""
+    time.sleep(seconds)
+    arrived = time.perf_counter()
+    dist.barrier()
+    return time.perf_counter() - arrived
+
+
+def main() -> None:
+    """Introduce every rank, then let them talk."""
+    device, rank, world_size = join_ranks()
+    if not dist.is_initialized():
+        print("one process, and no group to talk to: start this script with torchrun --nproc-per-node 2")
+        return
+    tell(introduce())
+    tell(broadcast_from_0(device))
+    tell(sum_over_ranks(device))
+    tell(collect_from_all(device))
+    tell(f"rank {rank}: barrier    waited {wait_for_all(seconds=0.2 * rank):.1f} s for the last of {world_size}")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""lesson3_sampler: Which samples are mine, and are all of them somebody's?
+Written from ddp_lessons, by the notebook of that name: change those, not this."""
+
+import argparse
+import os
+from collections import Counter
+
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+
+
+def join_ranks() -> tuple[torch.device, int, int]:
+    """Join the launcher's process group, if there is one; return this process's device, rank, world_size."""
+    if "RANK" not in os.environ:  # plain python: a single card, no group
+        return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu"), 0, 1
+    cards, device = torch.cuda.device_count(), torch.device("cpu")  # no cards: gloo does not know Apple's MPS
+    if cards:
+        device = torch.device("cuda", dist.get_node_local_rank() % cards)
+        torch.cuda.set_device(device)  # before anything allocates: else every rank strays to card 0
+    own_card = int(os.environ["LOCAL_WORLD_SIZE"]) <= cards  # ranks that share a card cannot talk over nccl
+    dist.init_process_group("nccl" if own_card else "gloo", device_id=device if own_card else None)
+    return device, dist.get_rank(), dist.get_world_size()
+
+
+def gather(value: object) -> list:
+    """Return every rank's `value`, in the order of ranks, on all of them; without a group, a list of one."""
+    values = [value]
+    if dist.is_initialized():
+        values *= dist.get_world_size()
+        dist.all_gather_object(values, value)
+    return values
+
+
+def sampler_options() -> argparse.ArgumentParser:
+    """Return the command line: a small data set, so that every sample can be seen."""
+    options = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    options.add_argument("--samples", type=int, default=10, help="size of the data set")
+    options.add_argument("--batch-size", type=int, default=2, help="samples a step, per rank")
+    options.add_argument("--epochs", type=int, default=2, help="passes over the data set")
+    options.add_argument("--drop-last", action="store_true", help="drop what does not divide evenly")
+    options.add_argument("--no-set-epoch", action="store_true", help="leave out sampler.set_epoch")
+    return options
+
+
+def samples_read(loader: DataLoader) -> list[list[int]]:
+    """Return the numbers of the samples that `loader` reads in an epoch, a list for each step."""
+    return [batch.tolist() for batch in loader]
+
+
+def repeats_and_gaps(reads: list[list[list[int]]], samples: int) -> tuple[list[int], list[int]]:
+    """Return the samples that the ranks read more than once in all, and those that none of them read."""
+    counts = Counter(sample for rank in reads for step in rank for sample in step)
+    return [s for s in range(samples) if counts[s] > 1], [s for s in range(samples) if counts[s] == 0]
+
+
+def main() -> None:
+    """Read a few epochs of a small data set; rank 0 prints who read what."""
+    args = sampler_options().parse_args()
+    _, rank, world_size = join_ranks()
+    numbers = range(args.samples)  # a sample is its own number
+    sampler = DistributedSampler(numbers, world_size, rank, drop_last=args.drop_last)
+    loader = DataLoader(numbers, args.batch_size, sampler=sampler)
+    for epoch in range(args.epochs):
+        if not args.no_set_epoch:
+            sampler.set_epoch(epoch)
+        reads = gather(samples_read(loader))
+        if rank == 0:
+            for other, steps in enumerate(reads):
+                print(f"epoch {epoch + 1}, rank {other}:", *steps)
+            repeated, missed = repeats_and_gaps(reads, args.samples)
+            print(f"epoch {epoch + 1}, read twice: {repeated}, read by nobody: {missed}")
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
