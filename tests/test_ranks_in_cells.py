@@ -105,13 +105,14 @@ def test_environment_is_torchruns(notebook, tmp_path):
     names = list(torchrun_environment(0, 2, 0))
     show = "import os; print({name: os.environ.get(name) for name in " + str(names) + "}, flush=True)"
     (tmp_path / "show.py").write_text(show)
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    command += ["--master-addr", "127.0.0.1", "--master-port", "29777", str(tmp_path / "show.py")]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += [str(tmp_path / "show.py")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     expected = sorted(done.stdout.splitlines(), key=lambda line: eval(line)["RANK"])
     given = notebook.run(f"%%ranks 2\n{show}").splitlines()
     for rank in range(2):
         theirs, ours = eval(expected[rank]), eval(given[rank].partition(": ")[2])
+        assert ours.pop("MASTER_ADDR") == "127.0.0.1" and theirs.pop("MASTER_ADDR")
         assert ours.pop("MASTER_PORT").isdecimal() and theirs.pop("MASTER_PORT")
         assert ours == theirs
 
@@ -157,7 +158,8 @@ def test_interrupt(notebook, cell, fate):
     assert_next_cell_works(notebook)
     threading.Timer(1, notebook.manager.interrupt_kernel).start()
     notebook.run(f"%%ranks\n{cell}")
-    assert notebook.error[0].startswith("Interrupted: ") and fate in notebook.error[0] and notebook.seconds < 6
+    assert notebook.error[0].startswith("Interrupted: ") and fate in notebook.error[0]
+    assert notebook.seconds < 10
     assert_next_cell_works(notebook)
 
 
