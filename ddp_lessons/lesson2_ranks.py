@@ -10,9 +10,8 @@ from ddp_lessons.blocks.ranks import join_ranks, tell
 
 
 def introduce() -> str:
-    """Return a line that says which rank this process is."""
-    who = f"rank {dist.get_rank()} of {dist.get_world_size()}, local rank {dist.get_node_local_rank()}"
-    return f"{who}, process {os.getpid()}"
+    """Return a line that says who this process is among the ranks."""
+    return f"one of {dist.get_world_size()}, local rank {dist.get_node_local_rank()}, process {os.getpid()}"
 
 
 def broadcast_from_0(device: torch.device) -> str:
@@ -20,7 +19,7 @@ def broadcast_from_0(device: torch.device) -> str:
     number = torch.tensor([10 + dist.get_rank()], device=device)
     had = number.item()
     dist.broadcast(number, src=0)
-    return f"rank {dist.get_rank()}: broadcast  had {had}, has {number.item()}"
+    return f"broadcast  had {had}, has {number.item()}"
 
 
 def sum_over_ranks(device: torch.device) -> str:
@@ -28,7 +27,7 @@ def sum_over_ranks(device: torch.device) -> str:
     number = torch.tensor([10 + dist.get_rank()], device=device)
     had = number.item()
     dist.all_reduce(number, op=dist.ReduceOp.SUM)
-    return f"rank {dist.get_rank()}: all_reduce had {had}, has {number.item()}"
+    return f"all_reduce had {had}, has {number.item()}"
 
 
 def collect_from_all(device: torch.device) -> str:
@@ -36,7 +35,7 @@ def collect_from_all(device: torch.device) -> str:
     number = torch.tensor([10 + dist.get_rank()], device=device)
     numbers = [torch.zeros_like(number) for _ in range(dist.get_world_size())]
     dist.all_gather(numbers, number)
-    return f"rank {dist.get_rank()}: all_gather had {number.item()}, has {[n.item() for n in numbers]}"
+    return f"all_gather had {number.item()}, has {[n.item() for n in numbers]}"
 
 
 def wait_for_all(seconds: float) -> float:
@@ -57,5 +56,5 @@ def main() -> None:
     tell(broadcast_from_0(device))
     tell(sum_over_ranks(device))
     tell(collect_from_all(device))
-    tell(f"rank {rank}: barrier    waited {wait_for_all(seconds=0.2 * rank):.1f} s for the last of {world_size}")
+    tell(f"barrier    waited {wait_for_all(seconds=0.2 * rank):.1f} s for the last of {world_size}")
     dist.destroy_process_group()

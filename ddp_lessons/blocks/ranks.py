@@ -32,4 +32,4 @@ def tell(line: str) -> None:
     """Print every rank's line from rank 0: ranks that print on their own tear each other's lines."""
     lines = gather(line)
     if not dist.is_initialized() or dist.get_rank() == 0:
-        print(*lines, sep="\n", flush=True)
+        print(*(f"rank {rank}: {line}" for rank, line in enumerate(lines)), sep="\n", flush=True)

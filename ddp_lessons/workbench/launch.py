@@ -35,6 +35,7 @@ class LaunchError(RuntimeError):
 def launch(lesson: ModuleType | str, *options: str, ranks: int | None = None, timeout: float = 600) -> Run:
     """Run the script of a lesson, or of that name, on `ranks` ranks; with no ranks, under plain `python`.
 
+    Each rank computes on one core, as it would on one card: two ranks have twice the means of one.
     Prints the shell command first, then what the script prints, as it comes; returns those lines.
     Raises LaunchError if the script fails, or is not done within `timeout` seconds; nothing is left running then.
     """
@@ -44,21 +45,26 @@ def launch(lesson: ModuleType | str, *options: str, ranks: int | None = None, ti
         raise LaunchError(f"there is no script {path.stem}: write_script it first, or take one of {names}")
     script = [f"scripts/{path.name}", *options]
     if ranks is None:
-        print("$ python", *script, flush=True)
-        return stream([sys.executable, *script], {}, timeout)
+        print("$ OMP_NUM_THREADS=1 python", *script, flush=True)
+        return stream(script, timeout)
     torchrun = ["--standalone", "--nproc-per-node", str(ranks), *script]
-    threads = {"OMP_NUM_THREADS": "1"} if ranks > 1 else {}  # torchrun sets it itself, with six lines of warning
-    print("$", *(f"{name}={value}" for name, value in threads.items()), "torchrun", *torchrun, flush=True)
-    return stream([sys.executable, "-m", "torch.distributed.run", *torchrun], threads, timeout)
+    print("$ OMP_NUM_THREADS=1 torchrun", *torchrun, flush=True)
+    return stream(["-m", "torch.distributed.run", *torchrun], timeout)
 
 
-def stream(command: list[str], environment: dict[str, str], timeout: float) -> Run:
-    """Run a command in the project's folder, printing each line as it comes; return the lines."""
+def stream(arguments: list[str], timeout: float) -> Run:
+    """Run Python in the project's folder, one thread a process; print each line as it comes, return them all."""
     deadline = time.monotonic() + timeout
     process = subprocess.Popen(
-        command, cwd=ROOT, env=os.environ | {"PYTHONUNBUFFERED": "1"} | environment, text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        start_new_session=True, preexec_fn=end_with_parent,  # noqa: PLW1509
+        [sys.executable, *arguments],
+        env=os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"},
+        cwd=ROOT,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        preexec_fn=end_with_parent,  # noqa: PLW1509 (it makes a single system call)
     )
     alarm = threading.Timer(timeout, end, [process])
     alarm.start()
