@@ -13,17 +13,18 @@ from ddp_lessons.blocks.train import train_epoch, training_options
 
 def main() -> None:
     """Train; after each epoch test, print a line, and save."""
-    options = training_options()
+    options = training_options(save="model.pth")
     args = options.parse_args()
     device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
     torch.manual_seed(args.seed)
-    train_set, test_set = load_mnist(args.data, train=True, samples=args.samples), load_mnist(args.data, train=False)
-    train_loader = DataLoader(train_set, args.batch_size, shuffle=True, collate_fn=tuple)
+    train_set = load_mnist(args.data, train=True, samples=args.samples)
+    test_set = load_mnist(args.data, train=False)
+    loader = DataLoader(train_set, args.batch_size, shuffle=True, collate_fn=tuple)
     test_loader = DataLoader(test_set, 1000, collate_fn=tuple)  # tuple: a batch comes ready made
     model = build_model(args.model).to(device)
     optimizer = optim.SGD(model.parameters(), lr=args.lr)
     for epoch in range(args.epochs):
-        seconds = train_epoch(model, train_loader, optimizer, device)
+        seconds = train_epoch(model, loader, optimizer, device)
         loss, accuracy = evaluate(model, test_loader, device)
         print(f"epoch {epoch + 1}: test loss {loss:.4f}, accuracy {accuracy:.2%}, trained in {seconds:.2f} s")
         save_model(model, args.save)

@@ -39,7 +39,7 @@ def collect_from_all(device: torch.device) -> str:
 
 
 def wait_for_all(seconds: float) -> float:
-    """Arrive at a barrier after `seconds` of work; return the seconds that this rank then waited there."""
+    """Arrive at a barrier after `seconds` of work; return how many seconds this rank then waited."""
     time.sleep(seconds)
     arrived = time.perf_counter()
     dist.barrier()
@@ -50,7 +50,7 @@ def main() -> None:
     """Introduce every rank, then let them talk."""
     device, rank, world_size = join_ranks()
     if not dist.is_initialized():
-        print("one process, and no group to talk to: start this script with torchrun --nproc-per-node 2")
+        print("one process, no group to talk to: start me with torchrun --nproc-per-node 2")
         return
     tell(introduce())
     tell(broadcast_from_0(device))

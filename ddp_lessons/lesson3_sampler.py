@@ -27,7 +27,7 @@ def samples_read(loader: DataLoader) -> list[list[int]]:
 
 
 def repeats_and_gaps(reads: list[list[list[int]]], samples: int) -> tuple[list[int], list[int]]:
-    """Return the samples that the ranks read more than once in all, and those that none of them read."""
+    """Return the samples that were read more than once, and those that no rank read."""
     counts = Counter(sample for rank in reads for step in rank for sample in step)
     return [s for s in range(samples) if counts[s] > 1], [s for s in range(samples) if counts[s] == 0]
 

@@ -19,22 +19,22 @@ from ddp_lessons.blocks.train import train_epoch, training_options
 
 def main() -> None:
     """Train; after each epoch test, print a line, and save."""
-    options = training_options()
-    options.set_defaults(save="ddp_model.pth")
-    options.add_argument("--local-rank", "--local_rank", help=argparse.SUPPRESS)  # the old launcher's
+    options = training_options(save="ddp_model.pth")
+    options.add_argument("--local-rank", "--local_rank", help=argparse.SUPPRESS)  # old launchers
     args = options.parse_args()
     device, rank, world_size = join_ranks()
     distributed = dist.is_initialized()
     if rank == 0:
-        print(f"ranks: {world_size}, device: {device}, backend: {dist.get_backend() if distributed else None}")
+        print(f"ranks: {world_size}, device: {device}, group: {dist.get_backend() if distributed else None}")
     torch.manual_seed(args.seed)
     if distributed:
         if dist.get_node_local_rank() == 0:
-            load_mnist(args.data, train=False)  # one rank of each machine unpacks, the others wait
+            load_mnist(args.data, train=False)  # one rank of each machine unpacks first
         dist.barrier()
-    train_set, test_set = load_mnist(args.data, train=True, samples=args.samples), load_mnist(args.data, train=False)
+    train_set = load_mnist(args.data, train=True, samples=args.samples)
+    test_set = load_mnist(args.data, train=False)
     sampler = DistributedSampler(train_set, seed=args.seed) if distributed else None
-    train_loader = DataLoader(train_set, args.batch_size, sampler is None, sampler, collate_fn=tuple)
+    loader = DataLoader(train_set, args.batch_size, shuffle=not distributed, sampler=sampler, collate_fn=tuple)
     test_loader = DataLoader(test_set, 1000, collate_fn=tuple)  # tuple: a batch comes ready made
     model = build_model(args.model).to(device)
     wrapped = DDP(model, device_ids=[device] if device.type == "cuda" else None) if distributed else model
@@ -42,7 +42,7 @@ def main() -> None:
     for epoch in range(args.epochs):
         if distributed:
             sampler.set_epoch(epoch)
-        seconds = train_epoch(wrapped, train_loader, optimizer, device)
+        seconds = train_epoch(wrapped, loader, optimizer, device)
         if rank != 0:
             continue  # only the main process tests, prints and saves
         loss, accuracy = evaluate(model, test_loader, device)

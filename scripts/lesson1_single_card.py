@@ -6,41 +6,41 @@ import os
 import time
 
 import torch
-from torch import Tensor, nn, optim
+from torch import nn, optim
 from torch.utils.data import DataLoader, TensorDataset
 from torchvision import datasets
 
 
-def training_options() -> argparse.ArgumentParser:
-    """Return the command line that every training script of the course takes."""
+def training_options(save: str) -> argparse.ArgumentParser:
+    """Return the command line of a training script, which saves to `save` unless told otherwise."""
     options = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    options.add_argument("--data", default="data", help="folder of MNIST, which is downloaded if missing")
+    options.add_argument("--data", default="data", help="folder of MNIST; downloaded if missing")
     options.add_argument("--model", choices=["linear", "cnn"], default="linear", help="what to train")
     options.add_argument("--epochs", type=int, default=5, help="passes over the training set")
     options.add_argument("--batch-size", type=int, default=32, help="samples a step, per rank")
-    options.add_argument("--lr", type=float, default=0.01, help="learning rate, before scaling by the number of ranks")
+    options.add_argument("--lr", type=float, default=0.01, help="learning rate, before scaling by the ranks")
     options.add_argument("--samples", type=int, help="train on this many images only")
-    options.add_argument("--seed", type=int, default=0, help="of the first weights and the order of samples")
-    options.add_argument("--save", default="model.pth", help="file for the trained weights")
+    options.add_argument("--seed", type=int, default=0, help="for the first weights and the order")
+    options.add_argument("--save", default=save, help="file for the trained weights")
     return options
 
 
 class InMemory(TensorDataset):
     """A TensorDataset whose loader takes a whole batch in one indexing call, not one a sample."""
 
-    __getitems__ = TensorDataset.__getitem__  # tensors take a list of indices as well as a single one
+    __getitems__ = TensorDataset.__getitem__  # a list of indices gives a batch
 
 
 def load_mnist(folder: str, train: bool, samples: int | None = None) -> InMemory:
-    """Return the first `samples`, or all, of the training or the test set, unpacked or downloaded if need be.
+    """Return the training or test set, or its first `samples`, unpacked or downloaded if need be.
 
-    Images are (N, 1, 28, 28) float32 from 0 to 1, the numbers that `ToTensor` gives; labels are (N,) int64.
+    Images are (N, 1, 28, 28) float32, the numbers from 0 to 1 that `ToTensor` gives; labels (N,) int64.
     """
     mnist = datasets.MNIST(folder, train, download=True)
     return InMemory(mnist.data[:samples].unsqueeze(1).float().div(255), mnist.targets[:samples])
 
 
-def train_epoch(model: nn.Module, loader: DataLoader, optimizer: optim.Optimizer, device: torch.device) -> float:
+def train_epoch(model, loader, optimizer, device) -> float:
     """Take a step for each batch of `loader`; return the seconds it took."""
     start = time.perf_counter()
     criterion = nn.CrossEntropyLoss()
@@ -56,8 +56,8 @@ def train_epoch(model: nn.Module, loader: DataLoader, optimizer: optim.Optimizer
 
 
 @torch.no_grad()
-def evaluate(model: nn.Module, loader: DataLoader, device: torch.device) -> tuple[float, float]:
-    """Return the mean loss over all samples of `loader`, and the share of them that is classified right."""
+def evaluate(model, loader, device) -> tuple[float, float]:
+    """Return the mean loss over all samples of `loader`, and the share that is classified right."""
     model.eval()
     loss, correct = 0.0, 0
     for images, labels in loader:
@@ -67,8 +67,8 @@ def evaluate(model: nn.Module, loader: DataLoader, device: torch.device) -> tupl
     return loss / len(loader.dataset), correct / len(loader.dataset)
 
 
-def save_model(model: nn.Module, path: str) -> None:
-    """Write the weights of `model` to `path`: the file is whole or not there, whenever we are killed."""
+def save_model(model, path: str) -> None:
+    """Write the weights of `model` to `path`, whole or not at all, whenever we may be killed."""
     torch.save(model.state_dict(), f"{path}.partial")
     os.replace(f"{path}.partial", path)
 
@@ -80,12 +80,12 @@ class SimpleNN(nn.Module):
         super().__init__()
         self.fc = nn.Linear(28 * 28, 10)
 
-    def forward(self, images: Tensor) -> Tensor:
+    def forward(self, images):
         return self.fc(images.flatten(1))
 
 
 def build_model(name: str) -> nn.Module:
-    """Return a fresh `linear` (7,850 weights) or `cnn` (421,642): images (B, 1, 28, 28) to logits (B, 10)."""
+    """Return a new `linear` (7,850 weights) or `cnn` (421,642), for images and logits as above."""
     if name == "linear":
         return SimpleNN()
     return nn.Sequential(
@@ -97,17 +97,18 @@ def build_model(name: str) -> nn.Module:
 
 def main() -> None:
     """Train; after each epoch test, print a line, and save."""
-    options = training_options()
+    options = training_options(save="model.pth")
     args = options.parse_args()
     device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
     torch.manual_seed(args.seed)
-    train_set, test_set = load_mnist(args.data, train=True, samples=args.samples), load_mnist(args.data, train=False)
-    train_loader = DataLoader(train_set, args.batch_size, shuffle=True, collate_fn=tuple)
+    train_set = load_mnist(args.data, train=True, samples=args.samples)
+    test_set = load_mnist(args.data, train=False)
+    loader = DataLoader(train_set, args.batch_size, shuffle=True, collate_fn=tuple)
     test_loader = DataLoader(test_set, 1000, collate_fn=tuple)  # tuple: a batch comes ready made
     model = build_model(args.model).to(device)
     optimizer = optim.SGD(model.parameters(), lr=args.lr)
     for epoch in range(args.epochs):
-        seconds = train_epoch(model, train_loader, optimizer, device)
+        seconds = train_epoch(model, loader, optimizer, device)
         loss, accuracy = evaluate(model, test_loader, device)
         print(f"epoch {epoch + 1}: test loss {loss:.4f}, accuracy {accuracy:.2%}, trained in {seconds:.2f} s")
         save_model(model, args.save)

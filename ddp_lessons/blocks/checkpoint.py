@@ -3,10 +3,9 @@
 import os
 
 import torch
-from torch import nn
 
 
-def save_model(model: nn.Module, path: str) -> None:
-    """Write the weights of `model` to `path`: the file is whole or not there, whenever we are killed."""
+def save_model(model, path: str) -> None:
+    """Write the weights of `model` to `path`, whole or not at all, whenever we may be killed."""
     torch.save(model.state_dict(), f"{path}.partial")
     os.replace(f"{path}.partial", path)

@@ -7,13 +7,13 @@ from torchvision import datasets
 class InMemory(TensorDataset):
     """A TensorDataset whose loader takes a whole batch in one indexing call, not one a sample."""
 
-    __getitems__ = TensorDataset.__getitem__  # tensors take a list of indices as well as a single one
+    __getitems__ = TensorDataset.__getitem__  # a list of indices gives a batch
 
 
 def load_mnist(folder: str, train: bool, samples: int | None = None) -> InMemory:
-    """Return the first `samples`, or all, of the training or the test set, unpacked or downloaded if need be.
+    """Return the training or test set, or its first `samples`, unpacked or downloaded if need be.
 
-    Images are (N, 1, 28, 28) float32 from 0 to 1, the numbers that `ToTensor` gives; labels are (N,) int64.
+    Images are (N, 1, 28, 28) float32, the numbers from 0 to 1 that `ToTensor` gives; labels (N,) int64.
     """
     mnist = datasets.MNIST(folder, train, download=True)
     return InMemory(mnist.data[:samples].unsqueeze(1).float().div(255), mnist.targets[:samples])

@@ -2,12 +2,11 @@
 
 import torch
 from torch import nn
-from torch.utils.data import DataLoader
 
 
 @torch.no_grad()
-def evaluate(model: nn.Module, loader: DataLoader, device: torch.device) -> tuple[float, float]:
-    """Return the mean loss over all samples of `loader`, and the share of them that is classified right."""
+def evaluate(model, loader, device) -> tuple[float, float]:
+    """Return the mean loss over all samples of `loader`, and the share that is classified right."""
     model.eval()
     loss, correct = 0.0, 0
     for images, labels in loader:

@@ -1,6 +1,6 @@
 """The two networks of the course."""
 
-from torch import Tensor, nn
+from torch import nn
 
 
 class SimpleNN(nn.Module):
@@ -10,12 +10,12 @@ class SimpleNN(nn.Module):
         super().__init__()
         self.fc = nn.Linear(28 * 28, 10)
 
-    def forward(self, images: Tensor) -> Tensor:
+    def forward(self, images):
         return self.fc(images.flatten(1))
 
 
 def build_model(name: str) -> nn.Module:
-    """Return a fresh `linear` (7,850 weights) or `cnn` (421,642): images (B, 1, 28, 28) to logits (B, 10)."""
+    """Return a new `linear` (7,850 weights) or `cnn` (421,642), for images and logits as above."""
     if name == "linear":
         return SimpleNN()
     return nn.Sequential(

@@ -3,26 +3,24 @@
 import argparse
 import time
 
-import torch
-from torch import nn, optim
-from torch.utils.data import DataLoader
+from torch import nn
 
 
-def training_options() -> argparse.ArgumentParser:
-    """Return the command line that every training script of the course takes."""
+def training_options(save: str) -> argparse.ArgumentParser:
+    """Return the command line of a training script, which saves to `save` unless told otherwise."""
     options = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    options.add_argument("--data", default="data", help="folder of MNIST, which is downloaded if missing")
+    options.add_argument("--data", default="data", help="folder of MNIST; downloaded if missing")
     options.add_argument("--model", choices=["linear", "cnn"], default="linear", help="what to train")
     options.add_argument("--epochs", type=int, default=5, help="passes over the training set")
     options.add_argument("--batch-size", type=int, default=32, help="samples a step, per rank")
-    options.add_argument("--lr", type=float, default=0.01, help="learning rate, before scaling by the number of ranks")
+    options.add_argument("--lr", type=float, default=0.01, help="learning rate, before scaling by the ranks")
     options.add_argument("--samples", type=int, help="train on this many images only")
-    options.add_argument("--seed", type=int, default=0, help="of the first weights and the order of samples")
-    options.add_argument("--save", default="model.pth", help="file for the trained weights")
+    options.add_argument("--seed", type=int, default=0, help="for the first weights and the order")
+    options.add_argument("--save", default=save, help="file for the trained weights")
     return options
 
 
-def train_epoch(model: nn.Module, loader: DataLoader, optimizer: optim.Optimizer, device: torch.device) -> float:
+def train_epoch(model, loader, optimizer, device) -> float:
     """Take a step for each batch of `loader`; return the seconds it took."""
     start = time.perf_counter()
     criterion = nn.CrossEntropyLoss()

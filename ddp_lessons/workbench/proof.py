@@ -12,10 +12,10 @@ def train_steps(
     rank: int, world_size: int, momentum: float, dtype: torch.dtype = torch.float64,
     folder: str = "../data", steps: int = 200, global_batch: int = 64,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Train on this rank's rows of each global batch; return all gradients (steps, 7850), last weights (7850,).
+    """Train on this rank's rows of each global batch; return all gradients and the last weights.
 
-    Every rank takes each `world_size`th row, so all ranks together see the global batch that a rank alone,
-    with `world_size` 1, sees whole. Needs a process group if `world_size` is more than 1.
+    A rank takes every `world_size`th row: all together see the batch that one, with `world_size` 1, sees
+    whole. Gradients are (steps, 7850), weights (7850,). Two ranks and more need a process group.
     """
     images, labels = load_mnist(folder, train=True, samples=steps * global_batch).tensors
     torch.manual_seed(0)
