@@ -1,0 +1,41 @@
+"""On a real GPU: a rank with a card of its own talks over nccl, ranks that share one over gloo."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+COUNT = "import torch; print(torch.cuda.device_count())"
+
+
+@pytest.fixture(autouse=True)
+def skip_without_gpu(request, environment_with_gpu):
+    if not request.node.get_closest_marker("gpu"):
+        return
+    if not shutil.which("nvidia-smi") or output([sys.executable, "-c", COUNT], environment_with_gpu) == "0\n":
+        pytest.skip("no NVIDIA GPU here")
+
+
+def output(command: list, environment: dict[str, str]) -> str:
+    """Return what a command prints in the project's folder; it must end well."""
+    options = {"cwd": ROOT, "timeout": 300, "text": True, "stdout": subprocess.PIPE}
+    return subprocess.run(command, env=environment, check=True, **options).stdout
+
+
+def test_the_other_tests_see_no_gpu():
+    assert output([sys.executable, "-c", COUNT], None) == "0\n"
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("ranks", "group"), [(1, "nccl"), (2, "gloo")])
+def test_lesson_4_trains_on_a_card(ranks, group, environment_with_gpu, tmp_path):
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
+    script = ["scripts/lesson4_ddp.py", "--save", tmp_path / "weights.pth"]
+    heading, *epochs = output([sys.executable, *torchrun, *script], environment_with_gpu).splitlines()
+    assert heading == f"ranks: {ranks}, device: cuda:0, group: {group}"
+    assert len(epochs) == 5
+    assert 90 <= float(re.search(r"accuracy (\d\d\.\d\d)%", epochs[-1])[1]) <= 92

@@ -1,0 +1,182 @@
+"""`launch`: the command first, lines as they come, one sentence when it goes wrong, and never a process left."""
+
+import inspect
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from ranks import gone, run_all
+
+from ddp_lessons import lesson4_ddp
+from ddp_lessons.workbench.launch import LaunchError, Run, launch
+
+MODULES_WITH_ROOT = ["ddp_lessons.workbench.launch", "ddp_lessons.workbench.scripts"]
+TORCHRUN = "OMP_NUM_THREADS=1 torchrun --standalone --nproc-per-node"
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """Write a script for `launch`, into a project folder of its own."""
+    (tmp_path / "scripts").mkdir()
+    for module in MODULES_WITH_ROOT:
+        monkeypatch.setattr(import_module(module), "ROOT", tmp_path)
+
+    def script(name, text):
+        (tmp_path / "scripts" / f"{name}.py").write_text(inspect.cleandoc(text) + "\n")
+        return name
+
+    return script
+
+
+@pytest.fixture
+def mark(monkeypatch):
+    """A word in the environment of all that a test starts."""
+    word = f"mark-{uuid.uuid4()}"
+    monkeypatch.setenv("DDP_LESSONS_MARK", word)
+    return word
+
+
+@pytest.fixture
+def when_printed(monkeypatch):
+    """Call `action` as soon as a word is printed."""
+
+    def when_printed(word, action):
+        class Screen:
+            def write(self, text):
+                if word in text:
+                    action()
+
+            def flush(self):
+                pass
+
+        monkeypatch.setattr(sys, "stdout", Screen())
+
+    return when_printed
+
+
+SLEEPER = """
+    import os, time
+    print("ready", os.environ.get("RANK"))
+    time.sleep(300)
+"""
+
+
+NOTEBOOK = """
+import sys
+from importlib import import_module
+from pathlib import Path
+for module in sys.argv[2:]:
+    import_module(module).ROOT = Path(sys.argv[1])
+import_module(sys.argv[2]).launch("sleeper", ranks=2)
+"""
+
+
+def test_plain_python_is_printed_first_then_what_the_script_says(script, capsys):
+    lines = launch(script("hello", "import sys\nprint('hello', *sys.argv[1:])\nprint('bye')"), "--model", "cnn")
+    assert lines == ["hello --model cnn", "bye"]
+    command, *said = capsys.readouterr().out.splitlines()
+    assert command == "$ OMP_NUM_THREADS=1 python scripts/hello.py --model cnn"
+    assert said == lines
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_torchrun_is_printed_first_and_starts_the_ranks(ranks, script, capsys):
+    lines = launch(script("who", "import os\nprint(os.environ['LOCAL_WORLD_SIZE'] + '\\n', end='')"), ranks=ranks)
+    assert lines == [str(ranks)] * ranks
+    assert capsys.readouterr().out.startswith(f"$ {TORCHRUN} {ranks} scripts/who.py\n{ranks}\n")
+
+
+def test_a_lesson_is_launched_by_its_module(script, capsys):
+    script("lesson4_ddp", "print('the script of lesson 4')")
+    assert launch(lesson4_ddp) == ["the script of lesson 4"]
+
+
+def test_a_line_arrives_before_the_script_ends(script, when_printed, tmp_path):
+    when_printed("first", (tmp_path / "heard").touch)
+    lines = launch(script("talk", """
+        import os, time
+        print("first")
+        end = time.monotonic() + 30
+        while time.monotonic() < end and not os.path.exists("heard"):
+            time.sleep(0.05)
+        print("heard" if os.path.exists("heard") else "nobody heard me")
+    """))  # fmt: skip
+    assert lines == ["first", "heard"]
+
+
+def test_epochs_are_read_from_the_lines():
+    lines = Run(["ranks: 2", "epoch 1: test loss 0.3871, accuracy 89.67%, trained in 1.90 s", "epoch 2: no such thing"])
+    assert lines.epochs == [(0.3871, 89.67, 1.9)]
+
+
+def test_a_missing_script_is_told_with_those_there_are(script):
+    script("lesson1", "")
+    with pytest.raises(LaunchError, match="^there is no script lesson9: write_script it .*take one of lesson1$"):
+        launch("lesson9")
+
+
+@pytest.mark.parametrize("ranks", [None, 2])
+def test_a_failing_script_says_why_and_ends_all_ranks(ranks, script, mark, capsys):
+    name = script("broken", """
+        import os, time
+        if os.environ.get("RANK") == "1":
+            time.sleep(300)
+        raise ValueError("no such luck")
+    """)  # fmt: skip
+    with pytest.raises(LaunchError, match=r"^the script failed with exit code \d+; what it said is above$"):
+        launch(name, ranks=ranks)
+    assert "ValueError: no such luck" in capsys.readouterr().out
+    assert gone(mark)
+
+
+@pytest.mark.parametrize(("ranks", "timeout"), [(None, 1), (2, 5)])
+def test_a_timeout_ends_all_ranks(ranks, timeout, script, mark, capsys):
+    start = time.monotonic()
+    with pytest.raises(LaunchError, match=f"^the script was ended: it was not done after {timeout} s"):
+        launch(script("sleeper", SLEEPER), ranks=ranks, timeout=timeout)
+    assert time.monotonic() - start < 40
+    assert gone(mark)
+
+
+def test_an_interrupt_ends_all_ranks(script, mark, when_printed):
+    when_printed("ready 1", lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        launch(script("sleeper", SLEEPER), ranks=2)
+    assert gone(mark)
+
+
+def test_ranks_end_with_a_notebook_that_is_killed(script, mark, tmp_path):
+    script("sleeper", SLEEPER)
+    command = [sys.executable, "-u", "-c", NOTEBOOK, str(tmp_path), *MODULES_WITH_ROOT]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as notebook:
+        try:
+            assert any("ready 1" in line for line in notebook.stdout)
+        finally:
+            notebook.kill()
+    assert gone(mark)
+
+
+def error_in_a_cell(folder):
+    """What a notebook shows of a script that is missing."""
+    import contextlib
+    import io
+
+    from IPython.core.interactiveshell import InteractiveShell
+
+    os.environ["IPYTHONDIR"] = str(folder)
+    shell = InteractiveShell.instance()
+    shell.run_cell("from ddp_lessons.workbench import launch")
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        shell.run_cell("launch('nothing')")
+    return shown.getvalue()
+
+
+def test_a_notebook_shows_one_sentence_and_no_traceback(tmp_path: Path):
+    [shown] = run_all([(error_in_a_cell, tmp_path)])
+    assert shown.startswith("LaunchError: there is no script nothing") and len(shown.splitlines()) == 1
