@@ -1,6 +1,8 @@
 """`launch`: the command first, lines as they come, one sentence when it goes wrong, and never a process left."""
 
+import contextlib
 import inspect
+import io
 import os
 import signal
 import subprocess
@@ -164,9 +166,6 @@ def test_ranks_end_with_a_notebook_that_is_killed(script, mark, tmp_path):
 
 def error_in_a_cell(folder):
     """What a notebook shows of a script that is missing."""
-    import contextlib
-    import io
-
     from IPython.core.interactiveshell import InteractiveShell
 
     os.environ["IPYTHONDIR"] = str(folder)
