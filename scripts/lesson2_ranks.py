@@ -1,6 +1,7 @@
 """lesson2_ranks: Who am I, how many are we, and four ways to talk to each other.
 Written from ddp_lessons, by the notebook of that name: change those, not this."""
 
+import argparse
 import os
 import time
 
@@ -76,6 +77,9 @@ def wait_for_all(seconds: float) -> float:
 
 def main() -> None:
     """Introduce every rank, then let them talk."""
+    options = argparse.ArgumentParser(description="Ranks introduce themselves, and talk to each other.")
+    options.add_argument("--local-rank", "--local_rank", help=argparse.SUPPRESS)  # old launchers
+    options.parse_args()
     device, rank, world_size = join_ranks()
     if not dist.is_initialized():
         print("one process, no group to talk to: start me with torchrun --nproc-per-node 2")

@@ -41,6 +41,7 @@ def sampler_options() -> argparse.ArgumentParser:
     options.add_argument("--epochs", type=int, default=2, help="passes over the data set")
     options.add_argument("--drop-last", action="store_true", help="drop what does not divide evenly")
     options.add_argument("--no-set-epoch", action="store_true", help="leave out sampler.set_epoch")
+    options.add_argument("--local-rank", "--local_rank", help=argparse.SUPPRESS)  # old launchers
     return options
 
 

@@ -57,7 +57,8 @@ class Script:
     def bring(self, name: str, module: str, original: str | None) -> None:
         """Add `name`, imported from `module`: our own modules' definitions, everybody else's imports."""
         if module.split(".")[0] != PACKAGE:
-            self.imports[name] = (module, original)
+            if self.imports.setdefault(name, (module, original)) != (module, original):
+                raise ValueError(f"two meanings of {name} would meet in one script: import one under another name")
         elif original == name:
             self.gather(name, importlib.import_module(module))
         else:
@@ -72,7 +73,7 @@ class Script:
         self.origins[name] = origin
         source, needs = page.definitions[name]
         for need in needs:
-            if need in page.imports:
+            if need in page.imports and not in_notebook(self.notebook.get(need)):
                 self.bring(need, *page.imports[need])
             elif need != name:
                 self.gather(need, home)
@@ -110,9 +111,11 @@ def bound_name(node: ast.stmt) -> str | None:
 
 def names_needed(node: ast.stmt) -> list[str]:
     """Return the names a definition uses and does not set itself, in the order they appear."""
-    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
-    own = {n.id for n in names if isinstance(n.ctx, ast.Store)}
-    own |= {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
+    nodes = list(ast.walk(node))
+    names = [n for n in nodes if isinstance(n, ast.Name)]
+    own = {n.id for n in names if isinstance(n.ctx, ast.Store)} | {n.arg for n in nodes if isinstance(n, ast.arg)}
+    own |= {n.name for n in nodes[1:] if isinstance(n, ast.FunctionDef | ast.ClassDef | ast.ExceptHandler)}
+    own |= {(n.asname or n.name).split(".")[0] for n in nodes if isinstance(n, ast.alias)}
     return list(dict.fromkeys(n.id for n in names if n.id not in own))
 
 
@@ -120,8 +123,9 @@ def import_of(name: str, value: object) -> tuple[str, str | None]:
     """Return the module, and the name there, from which a notebook has `value`."""
     if inspect.ismodule(value):
         return value.__name__, None
-    if callable(value) and getattr(sys.modules.get(value.__module__), value.__name__, None) is value:
-        return value.__module__, value.__name__
+    home, original = getattr(value, "__module__", None), getattr(value, "__name__", None)
+    if home and original and getattr(sys.modules.get(home), original, None) is value:
+        return home, original
     raise ValueError(f"a script cannot see {name}, which the notebook holds: define it inside the function")
 
 

@@ -92,7 +92,7 @@ def end(process: subprocess.Popen) -> None:
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGTERM)
     try:
-        process.wait(timeout=10)
+        process.wait(timeout=40)  # torchrun gives its workers 30 s
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
 

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import linecache
+import re
 from collections.abc import Callable
 
 from IPython import get_ipython
@@ -21,11 +22,12 @@ def text_around(thing: Callable | type) -> str:
     """Return the whole text of the module, or of the cell, that defines `thing`."""
     if not in_notebook(thing):
         return inspect.getsource(inspect.getmodule(thing))
-    parts = [thing, *vars(thing).values()]  # a class has no code object of its own: its methods do
-    codes = [inspect.unwrap(part).__code__ for part in parts if inspect.isfunction(part)]
-    if not codes:
-        raise ValueError(f"{thing.__name__} has no function in it whose cell could be found")
-    return "".join(linecache.getlines(codes[0].co_filename))
+    codes = [inspect.unwrap(part).__code__ for part in (thing, *vars(thing).values()) if inspect.isfunction(part)]
+    texts = ["".join(linecache.getlines(code.co_filename)) for code in codes] + notebook_names().get("In", [])[::-1]
+    for text in texts:  # a class has no code object of its own: its methods do, or the newest cell that defines it
+        if re.search(rf"^class {thing.__name__}\b", text, re.MULTILINE) or inspect.isfunction(thing):
+            return text
+    raise ValueError(f"{thing.__name__} is not defined in any cell that could be found")
 
 
 def slice_of(node: ast.stmt, text: str) -> str:
