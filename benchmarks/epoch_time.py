@@ -41,8 +41,9 @@ def main() -> None:
     options.add_argument("--blocks", type=int, default=3, help="turns that each script takes")
     options.add_argument("--epochs", type=int, default=5, help="epochs in a turn; the first is not counted")
     args = options.parse_args()
-    cores = os.cpu_count()
+    cores, load = os.cpu_count(), os.getloadavg()[0]
     print(f"{date.today()}, {platform.system()} {platform.machine()}, {cores} cores, {cpu_name()}")
+    print(f"load before the start {load:.1f}: above 0.5, two ranks do not have two cores")
     print(f"Python {platform.python_version()}, torch {torch.__version__}; {args.blocks} turns, {args.epochs} epochs")
     against_article_single(args.blocks, args.epochs)
     against_article_ddp(args.blocks, args.epochs)
@@ -51,7 +52,7 @@ def main() -> None:
 
 def against_article_single(blocks: int, epochs: int) -> None:
     """Print lesson 1's script against the article's first program, and its distance from the floor."""
-    images, labels = load()
+    images, labels = training_images()
     torch.set_num_threads(1)  # for the floor
     seen = take_turns(
         blocks,
@@ -152,7 +153,7 @@ def watch(command: list, threads: int) -> Turn:
     return Turn(epochs, list(map(float, trained)), float(re.search(r"accuracy ([\d.]+)%", lines[-1])[1]))
 
 
-def load() -> tuple[torch.Tensor, torch.Tensor]:
+def training_images() -> tuple[torch.Tensor, torch.Tensor]:
     """Return the training images, flat, and their labels."""
     mnist = datasets.MNIST(ROOT / "data", train=True, download=True)
     return mnist.data.flatten(1).float() / 255, mnist.targets
