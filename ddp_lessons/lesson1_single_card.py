@@ -18,9 +18,8 @@ def main() -> None:
     device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
     torch.manual_seed(args.seed)
     train_set = load_mnist(args.data, train=True, samples=args.samples)
-    test_set = load_mnist(args.data, train=False)
     loader = DataLoader(train_set, args.batch_size, shuffle=True, collate_fn=tuple)
-    test_loader = DataLoader(test_set, 1000, collate_fn=tuple)  # tuple: a batch comes ready made
+    test_loader = DataLoader(load_mnist(args.data, train=False), 1000, collate_fn=tuple)
     model = build_model(args.model).to(device)
     optimizer = optim.SGD(model.parameters(), lr=args.lr)
     for epoch in range(args.epochs):

@@ -32,10 +32,9 @@ def main() -> None:
             load_mnist(args.data, train=False)  # one rank of each machine unpacks first
         dist.barrier()
     train_set = load_mnist(args.data, train=True, samples=args.samples)
-    test_set = load_mnist(args.data, train=False)
     sampler = DistributedSampler(train_set, seed=args.seed) if distributed else None
     loader = DataLoader(train_set, args.batch_size, shuffle=not distributed, sampler=sampler, collate_fn=tuple)
-    test_loader = DataLoader(test_set, 1000, collate_fn=tuple)  # tuple: a batch comes ready made
+    test_loader = DataLoader(load_mnist(args.data, train=False), 1000, collate_fn=tuple)
     model = build_model(args.model).to(device)
     wrapped = DDP(model, device_ids=[device] if device.type == "cuda" else None) if distributed else model
     optimizer = optim.SGD(model.parameters(), lr=args.lr * world_size)

@@ -28,7 +28,8 @@ def training_options(save: str) -> argparse.ArgumentParser:
 class InMemory(TensorDataset):
     """A TensorDataset whose loader takes a whole batch in one indexing call, not one a sample."""
 
-    __getitems__ = TensorDataset.__getitem__  # a list of indices gives a batch
+    def __getitems__(self, indices):  # a whole batch: the loader's collate_fn has nothing left to do
+        return tuple(tensor.index_select(0, torch.tensor(indices)) for tensor in self.tensors)
 
 
 def load_mnist(folder: str, train: bool, samples: int | None = None) -> InMemory:
@@ -102,9 +103,8 @@ def main() -> None:
     device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
     torch.manual_seed(args.seed)
     train_set = load_mnist(args.data, train=True, samples=args.samples)
-    test_set = load_mnist(args.data, train=False)
     loader = DataLoader(train_set, args.batch_size, shuffle=True, collate_fn=tuple)
-    test_loader = DataLoader(test_set, 1000, collate_fn=tuple)  # tuple: a batch comes ready made
+    test_loader = DataLoader(load_mnist(args.data, train=False), 1000, collate_fn=tuple)
     model = build_model(args.model).to(device)
     optimizer = optim.SGD(model.parameters(), lr=args.lr)
     for epoch in range(args.epochs):

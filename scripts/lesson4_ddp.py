@@ -44,7 +44,8 @@ def join_ranks() -> tuple[torch.device, int, int]:
 class InMemory(TensorDataset):
     """A TensorDataset whose loader takes a whole batch in one indexing call, not one a sample."""
 
-    __getitems__ = TensorDataset.__getitem__  # a list of indices gives a batch
+    def __getitems__(self, indices):  # a whole batch: the loader's collate_fn has nothing left to do
+        return tuple(tensor.index_select(0, torch.tensor(indices)) for tensor in self.tensors)
 
 
 def load_mnist(folder: str, train: bool, samples: int | None = None) -> InMemory:
@@ -126,10 +127,9 @@ def main() -> None:
             load_mnist(args.data, train=False)  # one rank of each machine unpacks first
         dist.barrier()
     train_set = load_mnist(args.data, train=True, samples=args.samples)
-    test_set = load_mnist(args.data, train=False)
     sampler = DistributedSampler(train_set, seed=args.seed) if distributed else None
     loader = DataLoader(train_set, args.batch_size, shuffle=not distributed, sampler=sampler, collate_fn=tuple)
-    test_loader = DataLoader(test_set, 1000, collate_fn=tuple)  # tuple: a batch comes ready made
+    test_loader = DataLoader(load_mnist(args.data, train=False), 1000, collate_fn=tuple)
     model = build_model(args.model).to(device)
     wrapped = DDP(model, device_ids=[device] if device.type == "cuda" else None) if distributed else model
     optimizer = optim.SGD(model.parameters(), lr=args.lr * world_size)
