@@ -12,7 +12,8 @@ from ddp_lessons.blocks.ranks import join_ranks, tell
 
 def introduce() -> str:
     """Return a line that says who this process is among the ranks."""
-    return f"one of {dist.get_world_size()}, local rank {dist.get_node_local_rank()}, process {os.getpid()}"
+    local_rank = dist.get_node_local_rank()
+    return f"one of {dist.get_world_size()}, local rank {local_rank}, process {os.getpid()}"
 
 
 def broadcast_from_0(device: torch.device) -> str:
@@ -24,7 +25,7 @@ def broadcast_from_0(device: torch.device) -> str:
 
 
 def sum_over_ranks(device: torch.device) -> str:
-    """Add up the numbers of all ranks, on all ranks; return what this rank had, and has."""
+    """Add up all ranks' numbers, on all ranks; return what this rank had, and has."""
     number = torch.tensor([10 + dist.get_rank()], device=device)
     had = number.item()
     dist.all_reduce(number, op=dist.ReduceOp.SUM)
@@ -32,7 +33,7 @@ def sum_over_ranks(device: torch.device) -> str:
 
 
 def collect_from_all(device: torch.device) -> str:
-    """Collect the numbers of all ranks, on all ranks; return what this rank had, and has."""
+    """Collect all ranks' numbers, on all ranks; return what this rank had, and has."""
     number = torch.tensor([10 + dist.get_rank()], device=device)
     numbers = [torch.zeros_like(number) for _ in range(dist.get_world_size())]
     dist.all_gather(numbers, number)
@@ -40,7 +41,7 @@ def collect_from_all(device: torch.device) -> str:
 
 
 def wait_for_all(seconds: float) -> float:
-    """Arrive at a barrier after `seconds` of work; return how many seconds this rank then waited."""
+    """Arrive at a barrier after `seconds` of work; return the seconds waited there."""
     time.sleep(seconds)
     arrived = time.perf_counter()
     dist.barrier()
@@ -49,7 +50,7 @@ def wait_for_all(seconds: float) -> float:
 
 def main() -> None:
     """Introduce every rank, then let them talk."""
-    options = argparse.ArgumentParser(description="Ranks introduce themselves, and talk to each other.")
+    options = argparse.ArgumentParser(description="Ranks introduce themselves, and talk.")
     options.add_argument("--local-rank", "--local_rank", help=argparse.SUPPRESS)  # old launchers
     options.parse_args()
     device, rank, world_size = join_ranks()
@@ -60,5 +61,6 @@ def main() -> None:
     tell(broadcast_from_0(device))
     tell(sum_over_ranks(device))
     tell(collect_from_all(device))
-    tell(f"barrier    waited {wait_for_all(seconds=0.2 * rank):.1f} s for the last of {world_size}")
+    waited = wait_for_all(seconds=0.2 * rank)
+    tell(f"barrier    waited {waited:.1f} s for the last of {world_size}")
     dist.destroy_process_group()

@@ -23,14 +23,15 @@ def sampler_options() -> argparse.ArgumentParser:
 
 
 def samples_read(loader: DataLoader) -> list[list[int]]:
-    """Return the numbers of the samples that `loader` reads in an epoch, a list for each step."""
+    """Return the samples that `loader` reads in an epoch, a list for each step."""
     return [batch.tolist() for batch in loader]
 
 
-def repeats_and_gaps(reads: list[list[list[int]]], samples: int) -> tuple[list[int], list[int]]:
+def repeats_and_gaps(reads: list, samples: int) -> tuple[list[int], list[int]]:
     """Return the samples that were read more than once, and those that no rank read."""
     counts = Counter(sample for rank in reads for step in rank for sample in step)
-    return [s for s in range(samples) if counts[s] > 1], [s for s in range(samples) if counts[s] == 0]
+    repeated = [sample for sample in range(samples) if counts[sample] > 1]
+    return repeated, [sample for sample in range(samples) if counts[sample] == 0]
 
 
 def main() -> None:

@@ -26,52 +26,19 @@ def training_options(save: str) -> argparse.ArgumentParser:
 
 
 class InMemory(TensorDataset):
-    """A TensorDataset whose loader takes a whole batch in one indexing call, not one a sample."""
+    """A TensorDataset whose loader fetches a batch at once, not sample by sample."""
 
-    def __getitems__(self, indices):  # a whole batch: the loader's collate_fn has nothing left to do
+    def __getitems__(self, indices):  # a batch, with nothing left to collate
         return tuple(tensor.index_select(0, torch.tensor(indices)) for tensor in self.tensors)
 
 
 def load_mnist(folder: str, train: bool, samples: int | None = None) -> InMemory:
-    """Return the training or test set, or its first `samples`, unpacked or downloaded if need be.
+    """Return the training or test set, or its first `samples`; download it if need be.
 
-    Images are (N, 1, 28, 28) float32, the numbers from 0 to 1 that `ToTensor` gives; labels (N,) int64.
+    Images are (N, 1, 28, 28) float32 from 0 to 1, as `ToTensor` gives; labels (N,) int64.
     """
     mnist = datasets.MNIST(folder, train, download=True)
     return InMemory(mnist.data[:samples].unsqueeze(1).float().div(255), mnist.targets[:samples])
-
-
-def train_epoch(model, loader, optimizer, device) -> float:
-    """Take a step for each batch of `loader`; return the seconds it took."""
-    start = time.perf_counter()
-    criterion = nn.CrossEntropyLoss()
-    model.train()
-    for images, labels in loader:
-        images, labels = images.to(device), labels.to(device)
-        optimizer.zero_grad()
-        loss = criterion(model(images), labels)
-        loss.backward()
-        optimizer.step()
-    loss.item()  # a GPU works on while Python goes ahead: reading a number waits for it
-    return time.perf_counter() - start
-
-
-@torch.no_grad()
-def evaluate(model, loader, device) -> tuple[float, float]:
-    """Return the mean loss over all samples of `loader`, and the share that is classified right."""
-    model.eval()
-    loss, correct = 0.0, 0
-    for images, labels in loader:
-        logits = model(images.to(device)).cpu()
-        loss += nn.functional.cross_entropy(logits, labels, reduction="sum").item()
-        correct += (logits.argmax(dim=1) == labels).sum().item()
-    return loss / len(loader.dataset), correct / len(loader.dataset)
-
-
-def save_model(model, path: str) -> None:
-    """Write the weights of `model` to `path`, whole or not at all, whenever we may be killed."""
-    torch.save(model.state_dict(), f"{path}.partial")
-    os.replace(f"{path}.partial", path)
 
 
 class SimpleNN(nn.Module):
@@ -94,6 +61,39 @@ def build_model(name: str) -> nn.Module:
         nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Flatten(), nn.Linear(64 * 7 * 7, 128), nn.ReLU(), nn.Linear(128, 10),
     )
+
+
+def train_epoch(model, loader, optimizer, device) -> float:
+    """Take a step for each batch of `loader`; return the seconds it took."""
+    start = time.perf_counter()
+    criterion = nn.CrossEntropyLoss()
+    model.train()
+    for images, labels in loader:
+        images, labels = images.to(device), labels.to(device)
+        optimizer.zero_grad()
+        loss = criterion(model(images), labels)
+        loss.backward()
+        optimizer.step()
+    loss.item()  # a GPU works on while Python goes ahead: reading a number waits for it
+    return time.perf_counter() - start
+
+
+@torch.no_grad()
+def evaluate(model, loader, device) -> tuple[float, float]:
+    """Return the mean loss over the loader's samples, and the share classified right."""
+    model.eval()
+    loss, correct = 0.0, 0
+    for images, labels in loader:
+        logits = model(images.to(device)).cpu()
+        loss += nn.functional.cross_entropy(logits, labels, reduction="sum").item()
+        correct += (logits.argmax(dim=1) == labels).sum().item()
+    return loss / len(loader.dataset), correct / len(loader.dataset)
+
+
+def save_model(model, path: str) -> None:
+    """Write the weights of `model` to `path`, whole or not at all, whenever we may be killed."""
+    torch.save(model.state_dict(), f"{path}.partial")
+    os.replace(f"{path}.partial", path)
 
 
 def main() -> None:

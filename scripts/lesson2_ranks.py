@@ -10,20 +10,20 @@ import torch.distributed as dist
 
 
 def join_ranks() -> tuple[torch.device, int, int]:
-    """Join the launcher's process group, if there is one; return device, rank and world_size."""
+    """Join the launcher's process group, if any; return device, rank and world_size."""
     if "RANK" not in os.environ:  # plain python: a single card, no group
         return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu"), 0, 1
-    cards, device = torch.cuda.device_count(), torch.device("cpu")  # gloo knows no Apple MPS
+    cards, device = torch.cuda.device_count(), torch.device("cpu")  # no MPS in gloo
     if cards:
         device = torch.device("cuda", dist.get_node_local_rank() % cards)
         torch.cuda.set_device(device)  # first of all: else every rank strays to card 0
-    own_card = int(os.environ["LOCAL_WORLD_SIZE"]) <= cards  # nccl refuses ranks that share
+    own_card = int(os.environ["LOCAL_WORLD_SIZE"]) <= cards  # nccl wants one each
     dist.init_process_group("nccl" if own_card else "gloo", device_id=device if own_card else None)
     return device, dist.get_rank(), dist.get_world_size()
 
 
 def gather(value: object) -> list:
-    """Return every rank's `value`, in the order of ranks; without a group, a list of one."""
+    """Return every rank's `value`, in order of ranks; without a group, a list of one."""
     values = [value]
     if dist.is_initialized():
         values *= dist.get_world_size()
@@ -32,15 +32,17 @@ def gather(value: object) -> list:
 
 
 def tell(line: str) -> None:
-    """Print every rank's line, from rank 0: printing on their own, they tear each other's lines."""
+    """Print every rank's line from rank 0; on their own, ranks tear each other's lines."""
     lines = gather(line)
     if not dist.is_initialized() or dist.get_rank() == 0:
-        print(*(f"rank {rank}: {line}" for rank, line in enumerate(lines)), sep="\n", flush=True)
+        for rank, text in enumerate(lines):
+            print(f"rank {rank}: {text}", flush=True)
 
 
 def introduce() -> str:
     """Return a line that says who this process is among the ranks."""
-    return f"one of {dist.get_world_size()}, local rank {dist.get_node_local_rank()}, process {os.getpid()}"
+    local_rank = dist.get_node_local_rank()
+    return f"one of {dist.get_world_size()}, local rank {local_rank}, process {os.getpid()}"
 
 
 def broadcast_from_0(device: torch.device) -> str:
@@ -52,7 +54,7 @@ def broadcast_from_0(device: torch.device) -> str:
 
 
 def sum_over_ranks(device: torch.device) -> str:
-    """Add up the numbers of all ranks, on all ranks; return what this rank had, and has."""
+    """Add up all ranks' numbers, on all ranks; return what this rank had, and has."""
     number = torch.tensor([10 + dist.get_rank()], device=device)
     had = number.item()
     dist.all_reduce(number, op=dist.ReduceOp.SUM)
@@ -60,7 +62,7 @@ def sum_over_ranks(device: torch.device) -> str:
 
 
 def collect_from_all(device: torch.device) -> str:
-    """Collect the numbers of all ranks, on all ranks; return what this rank had, and has."""
+    """Collect all ranks' numbers, on all ranks; return what this rank had, and has."""
     number = torch.tensor([10 + dist.get_rank()], device=device)
     numbers = [torch.zeros_like(number) for _ in range(dist.get_world_size())]
     dist.all_gather(numbers, number)
@@ -68,7 +70,7 @@ def collect_from_all(device: torch.device) -> str:
 
 
 def wait_for_all(seconds: float) -> float:
-    """Arrive at a barrier after `seconds` of work; return how many seconds this rank then waited."""
+    """Arrive at a barrier after `seconds` of work; return the seconds waited there."""
     time.sleep(seconds)
     arrived = time.perf_counter()
     dist.barrier()
@@ -77,7 +79,7 @@ def wait_for_all(seconds: float) -> float:
 
 def main() -> None:
     """Introduce every rank, then let them talk."""
-    options = argparse.ArgumentParser(description="Ranks introduce themselves, and talk to each other.")
+    options = argparse.ArgumentParser(description="Ranks introduce themselves, and talk.")
     options.add_argument("--local-rank", "--local_rank", help=argparse.SUPPRESS)  # old launchers
     options.parse_args()
     device, rank, world_size = join_ranks()
@@ -88,7 +90,8 @@ def main() -> None:
     tell(broadcast_from_0(device))
     tell(sum_over_ranks(device))
     tell(collect_from_all(device))
-    tell(f"barrier    waited {wait_for_all(seconds=0.2 * rank):.1f} s for the last of {world_size}")
+    waited = wait_for_all(seconds=0.2 * rank)
+    tell(f"barrier    waited {waited:.1f} s for the last of {world_size}")
     dist.destroy_process_group()
 
 

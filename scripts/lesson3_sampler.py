@@ -11,28 +11,6 @@ from torch.utils.data import DataLoader
 from torch.utils.data.distributed import DistributedSampler
 
 
-def join_ranks() -> tuple[torch.device, int, int]:
-    """Join the launcher's process group, if there is one; return device, rank and world_size."""
-    if "RANK" not in os.environ:  # plain python: a single card, no group
-        return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu"), 0, 1
-    cards, device = torch.cuda.device_count(), torch.device("cpu")  # gloo knows no Apple MPS
-    if cards:
-        device = torch.device("cuda", dist.get_node_local_rank() % cards)
-        torch.cuda.set_device(device)  # first of all: else every rank strays to card 0
-    own_card = int(os.environ["LOCAL_WORLD_SIZE"]) <= cards  # nccl refuses ranks that share
-    dist.init_process_group("nccl" if own_card else "gloo", device_id=device if own_card else None)
-    return device, dist.get_rank(), dist.get_world_size()
-
-
-def gather(value: object) -> list:
-    """Return every rank's `value`, in the order of ranks; without a group, a list of one."""
-    values = [value]
-    if dist.is_initialized():
-        values *= dist.get_world_size()
-        dist.all_gather_object(values, value)
-    return values
-
-
 def sampler_options() -> argparse.ArgumentParser:
     """Return the command line: a small data set, so that every sample can be seen."""
     options = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
@@ -45,15 +23,38 @@ def sampler_options() -> argparse.ArgumentParser:
     return options
 
 
+def join_ranks() -> tuple[torch.device, int, int]:
+    """Join the launcher's process group, if any; return device, rank and world_size."""
+    if "RANK" not in os.environ:  # plain python: a single card, no group
+        return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu"), 0, 1
+    cards, device = torch.cuda.device_count(), torch.device("cpu")  # no MPS in gloo
+    if cards:
+        device = torch.device("cuda", dist.get_node_local_rank() % cards)
+        torch.cuda.set_device(device)  # first of all: else every rank strays to card 0
+    own_card = int(os.environ["LOCAL_WORLD_SIZE"]) <= cards  # nccl wants one each
+    dist.init_process_group("nccl" if own_card else "gloo", device_id=device if own_card else None)
+    return device, dist.get_rank(), dist.get_world_size()
+
+
+def gather(value: object) -> list:
+    """Return every rank's `value`, in order of ranks; without a group, a list of one."""
+    values = [value]
+    if dist.is_initialized():
+        values *= dist.get_world_size()
+        dist.all_gather_object(values, value)
+    return values
+
+
 def samples_read(loader: DataLoader) -> list[list[int]]:
-    """Return the numbers of the samples that `loader` reads in an epoch, a list for each step."""
+    """Return the samples that `loader` reads in an epoch, a list for each step."""
     return [batch.tolist() for batch in loader]
 
 
-def repeats_and_gaps(reads: list[list[list[int]]], samples: int) -> tuple[list[int], list[int]]:
+def repeats_and_gaps(reads: list, samples: int) -> tuple[list[int], list[int]]:
     """Return the samples that were read more than once, and those that no rank read."""
     counts = Counter(sample for rank in reads for step in rank for sample in step)
-    return [s for s in range(samples) if counts[s] > 1], [s for s in range(samples) if counts[s] == 0]
+    repeated = [sample for sample in range(samples) if counts[sample] > 1]
+    return repeated, [sample for sample in range(samples) if counts[sample] == 0]
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from torch import nn
 
 @torch.no_grad()
 def evaluate(model, loader, device) -> tuple[float, float]:
-    """Return the mean loss over all samples of `loader`, and the share that is classified right."""
+    """Return the mean loss over the loader's samples, and the share classified right."""
     model.eval()
     loss, correct = 0.0, 0
     for images, labels in loader:

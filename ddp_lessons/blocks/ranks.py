@@ -7,20 +7,20 @@ import torch.distributed as dist
 
 
 def join_ranks() -> tuple[torch.device, int, int]:
-    """Join the launcher's process group, if there is one; return device, rank and world_size."""
+    """Join the launcher's process group, if any; return device, rank and world_size."""
     if "RANK" not in os.environ:  # plain python: a single card, no group
         return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu"), 0, 1
-    cards, device = torch.cuda.device_count(), torch.device("cpu")  # gloo knows no Apple MPS
+    cards, device = torch.cuda.device_count(), torch.device("cpu")  # no MPS in gloo
     if cards:
         device = torch.device("cuda", dist.get_node_local_rank() % cards)
         torch.cuda.set_device(device)  # first of all: else every rank strays to card 0
-    own_card = int(os.environ["LOCAL_WORLD_SIZE"]) <= cards  # nccl refuses ranks that share
+    own_card = int(os.environ["LOCAL_WORLD_SIZE"]) <= cards  # nccl wants one each
     dist.init_process_group("nccl" if own_card else "gloo", device_id=device if own_card else None)
     return device, dist.get_rank(), dist.get_world_size()
 
 
 def gather(value: object) -> list:
-    """Return every rank's `value`, in the order of ranks; without a group, a list of one."""
+    """Return every rank's `value`, in order of ranks; without a group, a list of one."""
     values = [value]
     if dist.is_initialized():
         values *= dist.get_world_size()
@@ -29,7 +29,8 @@ def gather(value: object) -> list:
 
 
 def tell(line: str) -> None:
-    """Print every rank's line, from rank 0: printing on their own, they tear each other's lines."""
+    """Print every rank's line from rank 0; on their own, ranks tear each other's lines."""
     lines = gather(line)
     if not dist.is_initialized() or dist.get_rank() == 0:
-        print(*(f"rank {rank}: {line}" for rank, line in enumerate(lines)), sep="\n", flush=True)
+        for rank, text in enumerate(lines):
+            print(f"rank {rank}: {text}", flush=True)

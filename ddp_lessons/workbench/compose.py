@@ -112,7 +112,7 @@ def bound_name(node: ast.stmt) -> str | None:
 def names_needed(node: ast.stmt) -> list[str]:
     """Return the names a definition uses and does not set itself, in the order they appear."""
     nodes = list(ast.walk(node))
-    names = [n for n in nodes if isinstance(n, ast.Name)]
+    names = sorted((n for n in nodes if isinstance(n, ast.Name)), key=lambda n: (n.lineno, n.col_offset))
     own = {n.id for n in names if isinstance(n.ctx, ast.Store)} | {n.arg for n in nodes if isinstance(n, ast.arg)}
     own |= {n.name for n in nodes[1:] if isinstance(n, ast.FunctionDef | ast.ClassDef | ast.ExceptHandler)}
     own |= {(n.asname or n.name).split(".")[0] for n in nodes if isinstance(n, ast.alias)}
