@@ -17,7 +17,7 @@ from torchvision import datasets
 def training_options(save: str) -> argparse.ArgumentParser:
     """Return the command line of a training script, which saves to `save` unless told otherwise."""
     options = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    options.add_argument("--data", default="data", help="folder of MNIST; downloaded if missing")
+    options.add_argument("--data", default="data", help="folder with MNIST in it; downloaded if missing")
     options.add_argument("--model", choices=["linear", "cnn"], default="linear", help="what to train")
     options.add_argument("--epochs", type=int, default=5, help="passes over the training set")
     options.add_argument("--batch-size", type=int, default=32, help="samples a step, per rank")

@@ -1,5 +1,6 @@
 """What a reader redefines in cells goes into a script of their own: a real IPython shell, in a process of its own."""
 
+import json
 import os
 import textwrap
 from importlib import import_module
@@ -13,6 +14,7 @@ from ddp_lessons.workbench import scripts
 from ddp_lessons.workbench.compose import compose
 
 LESSON4 = next(script for script in SCRIPTS if script.stem.startswith("lesson4_"))
+BLOCKS = [f"ddp_lessons.blocks.{path.stem}" for path in (ROOT / "ddp_lessons/blocks").glob("[a-z]*.py")]
 DATA = str(ROOT / "data")
 
 
@@ -181,9 +183,34 @@ def test_edit_puts_the_source_into_the_next_cell(tmp_path):
     asked = ["from ddp_lessons.blocks.evaluate import evaluate", "edit(evaluate)"]
     [next_input] = run_all([(edited, tmp_path, *asked)])[0]
     assert next_input in (ROOT / "ddp_lessons/blocks/evaluate.py").read_text()
-    assert next_input.startswith("@torch.no_grad()\ndef evaluate(")
+    assert next_input.startswith("import torch\nfrom torch import nn\n\n\n@torch.no_grad()\ndef evaluate(")
 
 
 def test_edit_does_nothing_once_the_notebook_has_a_version_of_its_own(tmp_path):
     asked = ["from ddp_lessons.blocks.evaluate import evaluate as ours", EVALUATE.format("1"), "edit(ours)"]
     assert run_all([(edited, tmp_path, *asked)]) == [[]]
+
+
+def edits_that_fail(folder: Path, lesson: str) -> dict[str, str]:
+    """Edit each definition of a lesson in a notebook that has run only the lesson's first cell; say what fails."""
+    os.environ["IPYTHONDIR"] = str(folder)
+    module, failed = import_module(f"ddp_lessons.{lesson}"), {}
+    first = json.loads((ROOT / "notebooks" / f"{lesson}.ipynb").read_text())["cells"][1]["source"]
+    names = compose(module, {})[1].parts
+    homes = {name: import_module(f"ddp_lessons.{lesson}") for name in names if hasattr(module, name)}
+    for name in names:
+        home = homes.get(name) or next(block for block in map(import_module, BLOCKS) if hasattr(block, name))
+        try:
+            shell = notebook("".join(first), "from ddp_lessons.workbench import edit")
+            scripts.edit(getattr(home, name))
+            shell.run_cell(shell.next_inputs[0], store_history=True).raise_error()
+            assert name in compose(module, shell.user_ns)[1].mine
+        except (AssertionError, ImportError, NameError, ValueError) as error:
+            failed[name] = repr(error)
+        shell.user_ns.pop(name, None)
+    return failed
+
+
+@pytest.mark.parametrize("lesson", [script.stem for script in SCRIPTS])
+def test_everything_that_edit_gives_runs_and_goes_into_the_script(lesson, tmp_path):
+    assert run_all([(edits_that_fail, tmp_path, lesson)]) == [{}]

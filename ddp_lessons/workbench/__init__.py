@@ -2,7 +2,7 @@
 
 from ddp_lessons.workbench.checks import check
 from ddp_lessons.workbench.launch import launch
-from ddp_lessons.workbench.scripts import show_diff, write_script
-from ddp_lessons.workbench.source import edit, show
+from ddp_lessons.workbench.scripts import edit, show_diff, write_script
+from ddp_lessons.workbench.source import show
 
 __all__ = ["check", "edit", "launch", "show", "show_diff", "write_script"]

@@ -5,6 +5,7 @@ import builtins
 import importlib
 import inspect
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
 
@@ -46,7 +47,9 @@ class Script:
         """Add what `name` means in the module `home`, after all that it needs itself."""
         page, own = Page.read(inspect.getsource(home)), self.notebook.get(name)
         if in_notebook(own):
-            self.add(name, Page.read(text_around(own)), home, own)
+            module = page.imports.get(name, ("",))[0]  # what the original could see, the reader's can
+            seen_from = importlib.import_module(module) if is_ours(module) else home
+            self.add(name, Page.read(text_around(own)), seen_from, own)
         elif name in page.definitions:
             self.add(name, page, home, home)
         elif name in page.imports:
@@ -56,8 +59,9 @@ class Script:
 
     def bring(self, name: str, module: str, original: str | None) -> None:
         """Add `name`, imported from `module`: our own modules' definitions, everybody else's imports."""
-        if module.split(".")[0] != PACKAGE:
-            if self.imports.setdefault(name, (module, original)) != (module, original):
+        if not is_ours(module):
+            known = self.imports.setdefault(name, (module, original))
+            if imported(*known) is not imported(module, original):
                 raise ValueError(f"two meanings of {name} would meet in one script: import one under another name")
         elif original == name:
             self.gather(name, importlib.import_module(module))
@@ -100,6 +104,29 @@ class Page:
             elif name := bound_name(node):
                 page.definitions[name] = slice_of(node, text), names_needed(node)
         return page
+
+
+def is_ours(module: str) -> bool:
+    """Tell whether a module is part of this package."""
+    return module.split(".")[0] == PACKAGE
+
+
+def imported(module: str, name: str | None) -> object:
+    """Return what `import module`, or `from module import name`, gives."""
+    there = importlib.import_module(module)
+    return getattr(there, name) if name else there
+
+
+def imports_of(thing: Callable | type) -> str:
+    """Return the import statements that a definition needs where it stands alone, in a cell."""
+    home = inspect.getmodule(thing)
+    page, needed = Page.read(inspect.getsource(home)), {}
+    for name in page.definitions[thing.__name__][1]:
+        if name in page.imports:
+            needed[name] = page.imports[name]
+        elif name in page.definitions and name != thing.__name__:
+            needed[name] = home.__name__, name
+    return import_lines(needed)
 
 
 def bound_name(node: ast.stmt) -> str | None:

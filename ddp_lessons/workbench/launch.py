@@ -16,7 +16,10 @@ libc = ctypes.CDLL(None)  # found before any fork: little is safe between fork a
 
 
 class Run(list):
-    """The lines that a script printed."""
+    """The lines that a script printed. Shown as their number: they have been seen as they came."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} lines>"
 
     @property
     def epochs(self) -> list[tuple[float, float, float]]:
@@ -32,7 +35,7 @@ class LaunchError(RuntimeError):
         return [f"LaunchError: {self}"]
 
 
-def launch(lesson: ModuleType | str, *options: str, ranks: int | None = None, timeout: float = 600) -> Run:
+def launch(lesson: ModuleType | str, *options: object, ranks: int | None = None, timeout: float = 600) -> Run:
     """Run the script of a lesson, or of that name, on `ranks` ranks; with no ranks, under plain `python`.
 
     Each rank computes on one core, as it would on one card: two ranks have twice the means of one.
@@ -43,7 +46,7 @@ def launch(lesson: ModuleType | str, *options: str, ranks: int | None = None, ti
     if not path.is_file():
         names = ", ".join(sorted(p.stem for p in path.parent.glob("*.py")))
         raise LaunchError(f"there is no script {path.stem}: write_script it first, or take one of {names}")
-    script = [f"scripts/{path.name}", *options]
+    script = [f"scripts/{path.name}", *map(str, options)]
     if ranks is None:
         print("$ OMP_NUM_THREADS=1 python", *script, flush=True)
         return stream(script, timeout)

@@ -2,13 +2,15 @@
 
 import difflib
 import os
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+from IPython import get_ipython
 from IPython.display import Markdown, display
 
-from ddp_lessons.workbench.compose import compose
-from ddp_lessons.workbench.source import notebook_names
+from ddp_lessons.workbench.compose import compose, imports_of
+from ddp_lessons.workbench.source import in_notebook, notebook_names, source_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,6 +30,17 @@ def write_script(lesson: ModuleType) -> None:
     text, script = compose(lesson, notebook_names())
     if script.mine:
         write(script_path("my_" + script_path(lesson).stem), text, script)
+
+
+def edit(thing: Callable | type) -> None:
+    """Put the source of `thing`, with the imports it needs, into a new cell below, to be changed and run.
+
+    What you run there goes into a script of your own, `scripts/my_*.py`, at the next `write_script`.
+    Does nothing if the notebook has its own version already, so that Run All does not add cells.
+    """
+    shell = get_ipython()
+    if shell and not in_notebook(shell.user_ns.get(thing.__name__)):
+        shell.set_next_input(f"{imports_of(thing)}\n\n\n{source_of(thing)}".lstrip())
 
 
 def write(path: Path, text: str, script) -> None:

@@ -50,14 +50,3 @@ def notebook_names() -> dict[str, object]:
 def show(*things: Callable | type) -> None:
     """Display the source of functions or classes, the very lines that the script will hold."""
     display(Markdown("```python\n" + "\n\n\n".join(map(source_of, things)) + "\n```"))
-
-
-def edit(thing: Callable | type) -> None:
-    """Put the source of `thing` into a new cell below, to be changed and run.
-
-    What you run there goes into a script of your own, `scripts/my_*.py`, at the next `write_script`.
-    Does nothing if the notebook has its own version already, so that Run All does not add cells.
-    """
-    shell = get_ipython()
-    if shell and not in_notebook(shell.user_ns.get(thing.__name__)):
-        shell.set_next_input(source_of(thing))
