@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from datetime import date
 from pathlib import Path
@@ -23,7 +24,10 @@ from typing import NamedTuple
 import torch
 from torchvision import datasets
 
+from ddp_lessons.workbench.launch import end
+
 ROOT = Path(__file__).resolve().parents[1]
+PATIENCE = 900  # seconds for one turn of one script
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 
 
@@ -140,12 +144,18 @@ def watch(command: list, threads: int) -> Turn:
             env=os.environ | settings,
             text=True,
             stdout=subprocess.PIPE,
+            start_new_session=True,  # `end` ends it with all that it started
         )
-        for line in process.stdout:
-            if "accuracy" in line:
-                times.append(time.perf_counter())
-                lines.append(line)
-        process.wait()
+        alarm = threading.Timer(PATIENCE, end, [process])
+        alarm.start()
+        try:
+            for line in process.stdout:
+                if "accuracy" in line:
+                    times.append(time.perf_counter())
+                    lines.append(line)
+        finally:
+            alarm.cancel()
+            end(process)
     if len(lines) < 2:
         sys.exit(f"failed, what it said is above: {' '.join(map(str, command))}")
     epochs = [after - before for before, after in itertools.pairwise(times)]
