@@ -13,11 +13,13 @@ from ddp_lessons.blocks.train import train_epoch, training_options
 
 def main() -> None:
     """Train; after each epoch test, print a line, and save."""
-    options = training_options(save="model.pth")
+    options = training_options()
     args = options.parse_args()
     device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
     torch.manual_seed(args.seed)
     train_set = load_mnist(args.data, train=True, samples=args.samples)
+    if min(args.epochs, args.batch_size, args.samples or 1, len(train_set)) < 1:
+        options.error("epochs, batch size and samples are numbers from 1, and each rank needs a sample of its own")
     loader = DataLoader(train_set, args.batch_size, shuffle=True, collate_fn=tuple)
     test_loader = DataLoader(load_mnist(args.data, train=False), 1000, collate_fn=tuple)
     model = build_model(args.model).to(device)

@@ -1,6 +1,8 @@
 """Which samples are mine, and are all of them somebody's?"""
 
 import argparse
+import os
+import time
 from collections import Counter
 
 import torch.distributed as dist
@@ -12,7 +14,9 @@ from ddp_lessons.blocks.ranks import gather, join_ranks
 
 def sampler_options() -> argparse.ArgumentParser:
     """Return the command line: a small data set, so that every sample can be seen."""
-    options = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    options = argparse.ArgumentParser(usage=argparse.SUPPRESS, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    if os.environ.get("RANK", "0") != "0":
+        options.error = lambda message: time.sleep(9)  # rank 0 says it, and torchrun ends us
     options.add_argument("--samples", type=int, default=10, help="size of the data set")
     options.add_argument("--batch-size", type=int, default=2, help="samples a step, per rank")
     options.add_argument("--epochs", type=int, default=2, help="passes over the data set")
@@ -36,7 +40,10 @@ def repeats_and_gaps(reads: list, samples: int) -> tuple[list[int], list[int]]:
 
 def main() -> None:
     """Read a few epochs of a small data set; rank 0 prints who read what."""
-    args = sampler_options().parse_args()
+    options = sampler_options()
+    args = options.parse_args()
+    if min(args.epochs, args.batch_size, args.samples) < 1:
+        options.error("epochs, batch size and samples are numbers from 1")
     _, rank, world_size = join_ranks()
     numbers = range(args.samples)  # a sample is its own number
     sampler = DistributedSampler(numbers, world_size, rank, drop_last=args.drop_last)

@@ -19,7 +19,7 @@ from ddp_lessons.blocks.train import train_epoch, training_options
 
 def main() -> None:
     """Train; after each epoch test, print a line, and save."""
-    options = training_options(save="ddp_model.pth")
+    options = training_options()
     options.add_argument("--local-rank", "--local_rank", help=argparse.SUPPRESS)  # old launchers
     args = options.parse_args()
     device, rank, world_size = join_ranks()
@@ -29,9 +29,11 @@ def main() -> None:
     torch.manual_seed(args.seed)
     if distributed:
         if dist.get_node_local_rank() == 0:
-            load_mnist(args.data, train=False)  # one rank of each machine unpacks first
+            load_mnist(args.data, True, 1), load_mnist(args.data, False, 1)  # one rank of each machine unpacks first
         dist.barrier()
     train_set = load_mnist(args.data, train=True, samples=args.samples)
+    if min(args.epochs, args.batch_size, args.samples or 1, len(train_set) // world_size) < 1:
+        options.error("epochs, batch size and samples are numbers from 1, and each rank needs a sample of its own")
     sampler = DistributedSampler(train_set, seed=args.seed) if distributed else None
     loader = DataLoader(train_set, args.batch_size, shuffle=not distributed, sampler=sampler, collate_fn=tuple)
     test_loader = DataLoader(load_mnist(args.data, train=False), 1000, collate_fn=tuple)

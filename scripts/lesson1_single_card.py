@@ -3,7 +3,9 @@ Written from ddp_lessons, by the notebook of that name: change those, not this."
 
 import argparse
 import os
+import tempfile
 import time
+from collections import OrderedDict
 
 import torch
 from torch import nn, optim
@@ -11,9 +13,11 @@ from torch.utils.data import DataLoader, TensorDataset
 from torchvision import datasets
 
 
-def training_options(save: str) -> argparse.ArgumentParser:
-    """Return the command line of a training script, which saves to `save` unless told otherwise."""
-    options = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+def training_options() -> argparse.ArgumentParser:
+    """Return the command line of a training script."""
+    options = argparse.ArgumentParser(usage=argparse.SUPPRESS, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    if os.environ.get("RANK", "0") != "0":
+        options.error = lambda message: time.sleep(9)  # rank 0 says it, and torchrun ends us
     options.add_argument("--data", default="data", help="folder with MNIST in it; downloaded if missing")
     options.add_argument("--model", choices=["linear", "cnn"], default="linear", help="what to train")
     options.add_argument("--epochs", type=int, default=5, help="passes over the training set")
@@ -21,7 +25,8 @@ def training_options(save: str) -> argparse.ArgumentParser:
     options.add_argument("--lr", type=float, default=0.01, help="learning rate, before scaling by the ranks")
     options.add_argument("--samples", type=int, help="train on this many images only")
     options.add_argument("--seed", type=int, default=0, help="for the first weights and the order")
-    options.add_argument("--save", default=save, help="file for the trained weights")
+    saved = "ddp_model.pth" if "RANK" in os.environ else "model.pth"
+    options.add_argument("--save", default=saved, help="file for the trained weights")
     return options
 
 
@@ -33,29 +38,18 @@ class InMemory(TensorDataset):
 
 
 def load_mnist(folder: str, train: bool, samples: int | None = None) -> InMemory:
-    """Return the training or test set, or its first `samples`; download it if need be.
-
-    Images are (N, 1, 28, 28) float32 from 0 to 1, as `ToTensor` gives; labels (N,) int64.
-    """
-    mnist = datasets.MNIST(folder, train, download=True)
+    """Return images (N, 1, 28, 28), float32 from 0 to 1, and labels (N,), int64: all, or the first `samples`."""
+    try:
+        mnist = datasets.MNIST(folder, train, download=True)
+    except (AssertionError, OSError, RuntimeError, ValueError) as error:
+        raise SystemExit(f"no MNIST in {folder!r} ({str(error).split(':')[0]}): empty it, or give --data") from None
     return InMemory(mnist.data[:samples].unsqueeze(1).float().div(255), mnist.targets[:samples])
 
 
-class SimpleNN(nn.Module):
-    """One linear layer: images (B, 1, 28, 28) in, logits (B, 10) out."""
-
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(28 * 28, 10)
-
-    def forward(self, images):
-        return self.fc(images.flatten(1))
-
-
 def build_model(name: str) -> nn.Module:
-    """Return a new `linear` (7,850 weights) or `cnn` (421,642), for images and logits as above."""
+    """Return a new `linear` (7,850 weights) or `cnn` (421,642): images (B, 1, 28, 28) in, logits (B, 10) out."""
     if name == "linear":
-        return SimpleNN()
+        return nn.Sequential(OrderedDict(flatten=nn.Flatten(), fc=nn.Linear(28 * 28, 10)))
     return nn.Sequential(
         nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
@@ -66,12 +60,10 @@ def build_model(name: str) -> nn.Module:
 def train_epoch(model, loader, optimizer, device) -> float:
     """Take a step for each batch of `loader`; return the seconds it took."""
     start = time.perf_counter()
-    criterion = nn.CrossEntropyLoss()
     model.train()
     for images, labels in loader:
-        images, labels = images.to(device), labels.to(device)
         optimizer.zero_grad()
-        loss = criterion(model(images), labels)
+        loss = nn.functional.cross_entropy(model(images.to(device)), labels.to(device))
         loss.backward()
         optimizer.step()
     loss.item()  # a GPU works on while Python goes ahead: reading a number waits for it
@@ -92,17 +84,25 @@ def evaluate(model, loader, device) -> tuple[float, float]:
 
 def save_model(model, path: str) -> None:
     """Write the weights of `model` to `path`, whole or not at all, whenever we may be killed."""
-    torch.save(model.state_dict(), f"{path}.partial")
-    os.replace(f"{path}.partial", path)
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".partial-", dir=os.path.dirname(path) or ".") as folder:
+            with open(f"{folder}/weights", "wb") as file:
+                torch.save(model.state_dict(), file)
+            os.replace(f"{folder}/weights", path)
+    except (OSError, RuntimeError) as error:
+        raise SystemExit(f"{path} was not saved, and is as it was: {error.__context__ or error}") from None
 
 
 def main() -> None:
     """Train; after each epoch test, print a line, and save."""
-    options = training_options(save="model.pth")
+    options = training_options()
     args = options.parse_args()
     device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
     torch.manual_seed(args.seed)
     train_set = load_mnist(args.data, train=True, samples=args.samples)
+    if min(args.epochs, args.batch_size, args.samples or 1, len(train_set)) < 1:
+        options.error("epochs, batch size and samples are numbers from 1, and each rank needs a sample of its own")
     loader = DataLoader(train_set, args.batch_size, shuffle=True, collate_fn=tuple)
     test_loader = DataLoader(load_mnist(args.data, train=False), 1000, collate_fn=tuple)
     model = build_model(args.model).to(device)

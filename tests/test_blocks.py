@@ -12,7 +12,7 @@ from torchvision.transforms import ToTensor
 from ddp_lessons.blocks.checkpoint import save_model
 from ddp_lessons.blocks.data import InMemory, load_mnist
 from ddp_lessons.blocks.evaluate import evaluate
-from ddp_lessons.blocks.model import SimpleNN, build_model
+from ddp_lessons.blocks.model import build_model
 from ddp_lessons.blocks.train import train_epoch
 
 DATA = str(Path(__file__).parents[1] / "data")
@@ -22,7 +22,7 @@ CPU = torch.device("cpu")
 @pytest.fixture
 def model():
     torch.manual_seed(1)
-    return SimpleNN().double()
+    return build_model("linear").double()
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_models_have_the_size_they_say(name, weights):
 
 def test_save_model_writes_what_a_bare_model_loads(model, tmp_path):
     save_model(model, str(tmp_path / "model.pth"))
-    fresh = SimpleNN().double()
+    fresh = build_model("linear").double()
     fresh.load_state_dict(torch.load(tmp_path / "model.pth", weights_only=True))
     assert torch.equal(fresh.fc.weight, model.fc.weight) and torch.equal(fresh.fc.bias, model.fc.bias)
     assert [path.name for path in tmp_path.iterdir()] == ["model.pth"]
@@ -108,7 +108,7 @@ def test_save_model_leaves_the_old_file_whole_when_writing_fails(model, tmp_path
     path = tmp_path / "model.pth"
     save_model(model, str(path))
     old = path.read_bytes()
-    monkeypatch.setattr(SimpleNN, "get_extra_state", lambda model: lambda: "no pickle takes a function")
+    monkeypatch.setattr(nn.Linear, "get_extra_state", lambda layer: lambda: "no pickle takes a function")
     with pytest.raises(Exception, match="pickle"):
         save_model(model, str(path))
     assert path.read_bytes() == old

@@ -1,15 +1,10 @@
 """`launch`: the command first, lines as they come, one sentence when it goes wrong, and never a process left."""
 
 import contextlib
-import inspect
 import io
 import os
 import signal
-import subprocess
-import sys
 import time
-import uuid
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -18,64 +13,11 @@ from ranks import gone, run_all
 from ddp_lessons import lesson4_ddp
 from ddp_lessons.workbench.launch import LaunchError, Run, launch
 
-MODULES_WITH_ROOT = ["ddp_lessons.workbench.launch", "ddp_lessons.workbench.scripts"]
 TORCHRUN = "OMP_NUM_THREADS=1 torchrun --standalone --nproc-per-node"
-
-
-@pytest.fixture
-def script(tmp_path, monkeypatch):
-    """Write a script for `launch`, into a project folder of its own."""
-    (tmp_path / "scripts").mkdir()
-    for module in MODULES_WITH_ROOT:
-        monkeypatch.setattr(import_module(module), "ROOT", tmp_path)
-
-    def script(name, text):
-        (tmp_path / "scripts" / f"{name}.py").write_text(inspect.cleandoc(text) + "\n")
-        return name
-
-    return script
-
-
-@pytest.fixture
-def mark(monkeypatch):
-    """A word in the environment of all that a test starts."""
-    word = f"mark-{uuid.uuid4()}"
-    monkeypatch.setenv("DDP_LESSONS_MARK", word)
-    return word
-
-
-@pytest.fixture
-def when_printed(monkeypatch):
-    """Call `action` as soon as a word is printed."""
-
-    def when_printed(word, action):
-        class Screen:
-            def write(self, text):
-                if word in text:
-                    action()
-
-            def flush(self):
-                pass
-
-        monkeypatch.setattr(sys, "stdout", Screen())
-
-    return when_printed
-
-
 SLEEPER = """
     import os, time
     print("ready", os.environ.get("RANK"))
     time.sleep(300)
-"""
-
-
-NOTEBOOK = """
-import sys
-from importlib import import_module
-from pathlib import Path
-for module in sys.argv[2:]:
-    import_module(module).ROOT = Path(sys.argv[1])
-import_module(sys.argv[2]).launch("sleeper", ranks=2)
 """
 
 
@@ -123,45 +65,52 @@ def test_a_missing_script_is_told_with_those_there_are(script):
         launch("lesson9")
 
 
-@pytest.mark.parametrize("ranks", [None, 2])
-def test_a_failing_script_says_why_and_ends_all_ranks(ranks, script, mark, capsys):
+@pytest.mark.parametrize("ranks", [0, -1, 65, 1.5, "2"])
+def test_a_number_of_ranks_that_cannot_be_is_told(ranks, script):
+    with pytest.raises(LaunchError, match=f"^{ranks} ranks cannot be started: .* from 1 to 64$"):
+        launch(script("hello", ""), ranks=ranks)
+
+
+@pytest.mark.parametrize(("ranks", "who"), [(None, "the script"), (2, "rank 0")])
+def test_a_failing_script_says_why_and_ends_all_ranks(ranks, who, script, mark, capsys):
     name = script("broken", """
         import os, time
         if os.environ.get("RANK") == "1":
             time.sleep(300)
         raise ValueError("no such luck")
     """)  # fmt: skip
-    with pytest.raises(LaunchError, match=r"^the script failed with exit code \d+; what it said is above$"):
+    with pytest.raises(LaunchError, match=f"^{who} failed with exit code 1; its traceback is above$"):
         launch(name, ranks=ranks)
-    assert "ValueError: no such luck" in capsys.readouterr().out
+    assert capsys.readouterr().out.endswith("ValueError: no such luck\n")
     assert gone(mark)
+
+
+@pytest.mark.parametrize("ranks", [None, 2])
+def test_a_script_that_ends_with_a_sentence_is_quoted(ranks, script, capsys):
+    with pytest.raises(LaunchError, match="^no card is free$"):
+        launch(script("polite", "import sys\nsys.exit('no card is free')"), ranks=ranks)
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_what_a_script_warns_of_is_shown(script, capsys):
+    launch(script("warns", "import sys\nprint('careful', file=sys.stderr)"), ranks=2)
+    assert capsys.readouterr().out.endswith("warns.py\ncareful\ncareful\n")
 
 
 @pytest.mark.parametrize(("ranks", "timeout"), [(None, 1), (2, 5)])
-def test_a_timeout_ends_all_ranks(ranks, timeout, script, mark, capsys):
+def test_a_timeout_ends_all_ranks(ranks, timeout, script, mark):
     start = time.monotonic()
-    with pytest.raises(LaunchError, match=f"^the script was ended: it was not done after {timeout} s"):
+    with pytest.raises(LaunchError, match=rf"^not done after {timeout} s .*: (it|rank 0) is at line 3"):
         launch(script("sleeper", SLEEPER), ranks=ranks, timeout=timeout)
     assert time.monotonic() - start < 40
-    assert gone(mark)
+    assert gone(mark, seconds=5)
 
 
 def test_an_interrupt_ends_all_ranks(script, mark, when_printed):
     when_printed("ready 1", lambda: os.kill(os.getpid(), signal.SIGINT))
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(LaunchError, match="^interrupted: rank 0 is at line 3; rank 1 is at line 3; all"):
         launch(script("sleeper", SLEEPER), ranks=2)
-    assert gone(mark)
-
-
-def test_ranks_end_with_a_notebook_that_is_killed(script, mark, tmp_path):
-    script("sleeper", SLEEPER)
-    command = [sys.executable, "-u", "-c", NOTEBOOK, str(tmp_path), *MODULES_WITH_ROOT]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as notebook:
-        try:
-            assert any("ready 1" in line for line in notebook.stdout)
-        finally:
-            notebook.kill()
-    assert gone(mark)
+    assert gone(mark, seconds=5)
 
 
 def error_in_a_cell(folder):

@@ -104,9 +104,9 @@ def test_a_function_of_the_readers_brings_the_helpers_it_calls(mine):
     assert text.index("def halve") < text.index("def evaluate") and "with your own halve, evaluate" in text
 
 
-@pytest.mark.parametrize("value", ["3", "[1, 2]", "torch.ones(2)", "SimpleNN()", "print('a value') or SimpleNN().cpu"])
+@pytest.mark.parametrize("value", ["3", "[1, 2]", "torch.ones(2)", "nn.Linear(1, 1)", "print() or nn.Linear(1, 1).cpu"])
 def test_a_variable_of_the_notebook_is_refused_by_name(value, mine):
-    needs = "import torch\nfrom ddp_lessons.blocks.model import SimpleNN"
+    needs = "import torch\nfrom torch import nn"
     assert mine(needs, f"thing = {value}", EVALUATE.format("thing")).startswith("ValueError: a script cannot see thing")
 
 
@@ -128,16 +128,13 @@ def test_names_that_a_function_makes_itself_are_its_own(body, mine):
 
 def test_a_class_of_the_readers_goes_into_the_script(mine):
     text = mine("""
-        from torch import nn
-        class SimpleNN(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.fc = nn.Linear(784, 10, bias=False)
-
-            def forward(self, images):
-                return self.fc(images.flatten(1))
+        import torch
+        from torch.utils.data import TensorDataset
+        class InMemory(TensorDataset):
+            def __getitems__(self, indices):
+                return tuple(tensor[indices] for tensor in self.tensors)
     """)  # fmt: skip
-    assert "bias=False" in text and text.count("class SimpleNN") == 1 and "with your own SimpleNN" in text
+    assert "tensor[indices] for" in text and text.count("class InMemory") == 1 and "with your own InMemory" in text
 
 
 def test_a_class_whose_method_is_borrowed_goes_into_the_script(mine):

@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader
 from torchvision import datasets
 from torchvision.transforms import ToTensor
 
-from ddp_lessons.blocks.model import SimpleNN
+from ddp_lessons.blocks.model import build_model
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "data"
@@ -112,7 +112,7 @@ def test_rank_0_alone_prints_who_we_are_and_a_line_an_epoch(outcome, name):
 
 
 def test_the_weights_load_into_a_bare_model_and_score_what_was_printed(outcome, test_images):
-    model = SimpleNN()
+    model = build_model("linear")
     model.load_state_dict(torch.load(outcome.weights, weights_only=True))
     with torch.no_grad():
         right = sum((model(images).argmax(dim=1) == labels).sum().item() for images, labels in test_images)

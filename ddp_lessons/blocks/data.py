@@ -13,9 +13,9 @@ class InMemory(TensorDataset):
 
 
 def load_mnist(folder: str, train: bool, samples: int | None = None) -> InMemory:
-    """Return the training or test set, or its first `samples`; download it if need be.
-
-    Images are (N, 1, 28, 28) float32 from 0 to 1, as `ToTensor` gives; labels (N,) int64.
-    """
-    mnist = datasets.MNIST(folder, train, download=True)
+    """Return images (N, 1, 28, 28), float32 from 0 to 1, and labels (N,), int64: all, or the first `samples`."""
+    try:
+        mnist = datasets.MNIST(folder, train, download=True)
+    except (AssertionError, OSError, RuntimeError, ValueError) as error:
+        raise SystemExit(f"no MNIST in {folder!r} ({str(error).split(':')[0]}): empty it, or give --data") from None
     return InMemory(mnist.data[:samples].unsqueeze(1).float().div(255), mnist.targets[:samples])

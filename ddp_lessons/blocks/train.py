@@ -1,14 +1,17 @@
 """The training loop, and the options every training script takes."""
 
 import argparse
+import os
 import time
 
 from torch import nn
 
 
-def training_options(save: str) -> argparse.ArgumentParser:
-    """Return the command line of a training script, which saves to `save` unless told otherwise."""
-    options = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+def training_options() -> argparse.ArgumentParser:
+    """Return the command line of a training script."""
+    options = argparse.ArgumentParser(usage=argparse.SUPPRESS, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    if os.environ.get("RANK", "0") != "0":
+        options.error = lambda message: time.sleep(9)  # rank 0 says it, and torchrun ends us
     options.add_argument("--data", default="data", help="folder with MNIST in it; downloaded if missing")
     options.add_argument("--model", choices=["linear", "cnn"], default="linear", help="what to train")
     options.add_argument("--epochs", type=int, default=5, help="passes over the training set")
@@ -16,19 +19,18 @@ def training_options(save: str) -> argparse.ArgumentParser:
     options.add_argument("--lr", type=float, default=0.01, help="learning rate, before scaling by the ranks")
     options.add_argument("--samples", type=int, help="train on this many images only")
     options.add_argument("--seed", type=int, default=0, help="for the first weights and the order")
-    options.add_argument("--save", default=save, help="file for the trained weights")
+    saved = "ddp_model.pth" if "RANK" in os.environ else "model.pth"
+    options.add_argument("--save", default=saved, help="file for the trained weights")
     return options
 
 
 def train_epoch(model, loader, optimizer, device) -> float:
     """Take a step for each batch of `loader`; return the seconds it took."""
     start = time.perf_counter()
-    criterion = nn.CrossEntropyLoss()
     model.train()
     for images, labels in loader:
-        images, labels = images.to(device), labels.to(device)
         optimizer.zero_grad()
-        loss = criterion(model(images), labels)
+        loss = nn.functional.cross_entropy(model(images.to(device)), labels.to(device))
         loss.backward()
         optimizer.step()
     loss.item()  # a GPU works on while Python goes ahead: reading a number waits for it

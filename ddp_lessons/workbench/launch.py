@@ -1,18 +1,17 @@
 """A script of the course, run from a notebook as a reader would run it in a terminal."""
 
-import ctypes
-import os
+import argparse
 import re
+import shlex
 import signal
-import subprocess
-import sys
-import threading
-import time
+import textwrap
 from types import ModuleType
 
-from ddp_lessons.workbench.scripts import ROOT, script_path
+from ddp_lessons.workbench.mnist import mend_mnist
+from ddp_lessons.workbench.program import FAILED, Program
+from ddp_lessons.workbench.scripts import ROOT, Refused, script_path
 
-libc = ctypes.CDLL(None)  # found before any fork: little is safe between fork and exec
+MOST = 64  # ranks on one machine
 
 
 class Run(list):
@@ -28,59 +27,66 @@ class Run(list):
         return [tuple(map(float, found.groups())) for found in map(line.match, self) if found]
 
 
-class LaunchError(RuntimeError):
-    """A launched script did not end well; shown as one sentence."""
-
-    def _render_traceback_(self) -> list[str]:
-        return [f"LaunchError: {self}"]
+class LaunchError(Refused):
+    """A launched script did not end well."""
 
 
-def launch(lesson: ModuleType | str, *options: object, ranks: int | None = None, timeout: float = 600) -> Run:
+def launch(
+    lesson: ModuleType | str, *options: object, ranks: int | None = None, timeout: float = 600, stuck: float = 60
+) -> Run:
     """Run the script of a lesson, or of that name, on `ranks` ranks; with no ranks, under plain `python`.
 
     Each rank computes on one core, as it would on one card: two ranks have twice the means of one.
     Prints the shell command first, then what the script prints, as it comes; returns those lines.
-    Raises LaunchError if the script fails, or is not done within `timeout` seconds; nothing is left running then.
+    Raises LaunchError if the script fails, if it is not done within `timeout` seconds, or if for `stuck` seconds no
+    rank prints or computes anything: then it says where each rank was. Nothing is left running.
     """
     path = script_path(lesson)
     if not path.is_file():
         names = ", ".join(sorted(p.stem for p in path.parent.glob("*.py")))
         raise LaunchError(f"there is no script {path.stem}: write_script it first, or take one of {names}")
+    if ranks is not None and not (isinstance(ranks, int) and 1 <= ranks <= MOST):
+        raise LaunchError(f"{ranks} ranks cannot be started: their number is a whole one from 1 to {MOST}")
     script = [f"scripts/{path.name}", *map(str, options)]
-    if ranks is None:
-        print("$ OMP_NUM_THREADS=1 python", *script, flush=True)
-        return stream(script, timeout)
-    torchrun = ["--standalone", "--nproc-per-node", str(ranks), *script]
-    print("$ OMP_NUM_THREADS=1 torchrun", *torchrun, flush=True)
-    return stream(["-m", "torch.distributed.run", *torchrun], timeout)
+    if "datasets.MNIST" in path.read_text():
+        mend(script)
+    command = ["python"] if ranks is None else ["torchrun", "--standalone", "--nproc-per-node", str(ranks)]
+    print("$ OMP_NUM_THREADS=1", shlex.join(command + script), flush=True)
+    return stream(script if ranks is None else ["-m", "torch.distributed.run", *command[1:], *script], timeout, stuck)
 
 
-def stream(arguments: list[str], timeout: float) -> Run:
-    """Run Python in the project's folder, one thread a process; print each line as it comes, return them all."""
-    deadline = time.monotonic() + timeout
-    process = subprocess.Popen(
-        [sys.executable, *arguments],
-        env=os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"},
-        cwd=ROOT,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        preexec_fn=end_with_parent,  # noqa: PLW1509 (it makes a single system call)
-    )
-    alarm = threading.Timer(timeout, end, [process])
-    alarm.start()
+def mend(script: list[str]) -> None:
+    """Make the MNIST that a script is to read whole, where that can be done."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--data", nargs="?", default="data")
+    folder = parser.parse_known_args(script)[0].data or "data"
     try:
-        lines = Run(map(echo, process.stdout))
-        process.wait(timeout=10)
+        mend_mnist(ROOT / folder)
+    except OSError as error:
+        raise LaunchError(f"no MNIST can be put into {folder!r}: {error}; give another folder with --data") from None
+
+
+def stream(arguments: list[str], timeout: float, stuck: float = 60) -> Run:
+    """Run Python in the project's folder, one thread a process; print each line as it comes, return them all.
+
+    What is said on stderr comes at the end, that of the rank that failed first, first. Raises LaunchError as `launch`.
+    """
+    try:
+        program = Program(arguments)
+    except OSError as error:
+        raise LaunchError(f"the script could not be started: {error}") from None
+    try:
+        lines = Run(map(echo, program.lines(timeout, stuck)))
+        program.process.wait()
+    except KeyboardInterrupt:
+        program.break_off("interrupted")
     finally:
-        alarm.cancel()
-        end(process)
-    if time.monotonic() > deadline:
-        raise LaunchError(f"the script was ended: it was not done after {timeout:g} s; timeout= allows more")
-    if process.returncode:
-        raise LaunchError(f"the script failed with exit code {process.returncode}; what it said is above")
+        program.end()
+    if program.broken_off:
+        raise LaunchError(f"{program.broken_off}: {program.where()}; all its processes were ended")
+    if program.process.returncode:
+        raise LaunchError(why_it_failed(program))
+    print(*filter(None, program.said().values()), sep="", end="", flush=True)
     return lines
 
 
@@ -90,17 +96,29 @@ def echo(line: str) -> str:
     return line.rstrip("\n")
 
 
-def end(process: subprocess.Popen) -> None:
-    """End a command and all it started: SIGTERM lets torchrun end its workers, SIGKILL of torchrun would not."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(timeout=40)  # torchrun gives its workers 30 s
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+def why_it_failed(program: Program) -> str:
+    """Return a sentence about the rank that failed first, and print its traceback, if it has left one."""
+    found = FAILED.search(program.launcher_said())
+    code, rank = map(int, found.groups()) if found else (program.process.returncode, 0)
+    said = program.said()
+    if program.torchrun and not found:
+        return f"torchrun {ended(code)}" if code < 0 else f"torchrun failed: {last_line(program.launcher_said())}"
+    name = f"rank {rank}" if program.torchrun else "the script"
+    if "Traceback" not in said[rank] and code > 0:
+        return last_line(said[rank]) or f"{name} {ended(code)}"
+    print(said.pop(rank), end="", flush=True)
+    for other, text in said.items():
+        if text:
+            print(f"rank {other} then said: {textwrap.shorten(last_line(text), 150, placeholder=' ...')}", flush=True)
+    return f"{name} {ended(code)}" + "; its traceback is above" * (code > 0)
 
 
-def end_with_parent() -> None:
-    """Ask Linux to send this process SIGTERM when the notebook's kernel ends, in whatever way."""
-    if sys.platform == "linux":
-        libc.prctl(1, signal.SIGTERM)  # 1: PR_SET_PDEATHSIG
+def ended(code: int) -> str:
+    """Say how a process ended, from its exit code."""
+    return f"failed with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+
+
+def last_line(text: str) -> str:
+    """Return the last line, without torch's "[rank0]: " and argparse's "script.py: error: " in front of it."""
+    lines = text.strip().splitlines() or [""]
+    return re.sub(r"^(\[rank\d+\]: )?(\S+\.py: error: )?", "", lines[-1])

@@ -6,7 +6,7 @@ from torch import Tensor, nn, optim
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 from ddp_lessons.blocks.data import load_mnist
-from ddp_lessons.blocks.model import SimpleNN
+from ddp_lessons.blocks.model import build_model
 
 BOUNDS = {torch.float64: 1e-12, torch.float32: 1e-5}
 
@@ -23,7 +23,7 @@ def train_steps(
     """
     images, labels = load_mnist(folder, train=True, samples=steps * global_batch).tensors
     torch.manual_seed(0)
-    model = SimpleNN().to(dtype)
+    model = build_model("linear").to(dtype)
     wrapped = DDP(model) if world_size > 1 else model
     optimizer = optim.SGD(model.parameters(), lr=0.01, momentum=momentum)
     gradients = []

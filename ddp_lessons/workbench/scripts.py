@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +16,13 @@ from ddp_lessons.workbench.source import in_notebook, notebook_names, source_of
 ROOT = Path(__file__).parents[2]
 
 
+class Refused(Exception):
+    """What was asked cannot be done; a notebook shows it as one sentence, without a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"{type(self).__name__}: {self}"]
+
+
 def script_path(lesson: ModuleType | str) -> Path:
     """Return where the script of a lesson is, or of that name."""
     name = lesson if isinstance(lesson, str) else lesson.__name__.split(".")[-1]
@@ -25,11 +33,16 @@ def write_script(lesson: ModuleType) -> None:
     """Write the lesson's script into `scripts/`, and say what it is made of.
 
     Where you have redefined some of its functions in your notebook, write a second script with those, `my_…`.
+    Raises Refused where these would not make a script; a script of yours from before is then left as it was.
     """
     write(script_path(lesson), *compose(lesson, {}))
-    text, script = compose(lesson, notebook_names())
+    yours = script_path("my_" + script_path(lesson).stem)
+    try:
+        text, script = compose(lesson, notebook_names())
+    except ValueError as error:
+        raise Refused(f"{error}; scripts/{yours.name} was not written") from None
     if script.mine:
-        write(script_path("my_" + script_path(lesson).stem), text, script)
+        write(yours, text, script)
 
 
 def edit(thing: Callable | type) -> None:
@@ -44,12 +57,20 @@ def edit(thing: Callable | type) -> None:
 
 
 def write(path: Path, text: str, script) -> None:
-    """Write a script whole or not at all, and say so."""
-    partial = path.with_suffix(".partial")
-    partial.write_text(text)
-    os.replace(partial, path)
+    """Write a script, and say so."""
+    try:
+        write_whole(path, text.encode())
+    except OSError as error:
+        raise Refused(f"scripts/{path.name} could not be written, and is as it was before: {error}") from None
     yours = f", yours: {', '.join(script.mine)}" if script.mine else ""
     print(f"scripts/{path.name}: {len(text.splitlines())} lines, made of {', '.join(script.parts)}{yours}")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, also where two do so at once."""
+    with tempfile.TemporaryDirectory(prefix=".partial-", dir=path.parent) as folder:
+        Path(folder, path.name).write_bytes(content)
+        os.replace(Path(folder, path.name), path)
 
 
 def diff(before: ModuleType | str, after: ModuleType | str) -> list[str]:

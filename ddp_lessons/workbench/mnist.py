@@ -1,0 +1,68 @@
+"""MNIST on disk, whole and unpacked before ranks read it: then none of them has to unpack, mend or wait."""
+
+import gzip
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+
+from ddp_lessons.workbench.scripts import ROOT, write_whole
+
+OURS = ROOT / "data" / "MNIST" / "raw"
+FILES = {  # md5 of the packed file, as torchvision.datasets.MNIST has it, and bytes of the unpacked one
+    "train-images-idx3-ubyte": ("f68b3c2dcbeaaa9fbdd348bbdeb94873", 16 + 60000 * 784),
+    "train-labels-idx1-ubyte": ("d53e105ee54ea40749a09fcbcd1e9432", 8 + 60000),
+    "t10k-images-idx3-ubyte": ("9fb629c4189551a2d022fa330f9573f3", 16 + 10000 * 784),
+    "t10k-labels-idx1-ubyte": ("ec29112dd5afa0611ce80d1b7f02629c", 8 + 10000),
+}
+
+
+def mend_mnist(folder: Path) -> None:
+    """Make the MNIST in `folder` whole, from the archives of the course or from git, and say so where it was not.
+
+    What neither has is left to the script, which downloads it. Raises OSError where `folder` cannot be written.
+    """
+    raw = folder / "MNIST" / "raw"
+    for name, (md5, size) in FILES.items():
+        unpacked, archive = raw / name, raw / f"{name}.gz"
+        wanted = archive.exists() or raw == OURS  # an archive is no use to who has it unpacked
+        if has_size(unpacked, size) and not (wanted and not has_md5(archive, md5)):
+            continue
+        if not has_md5(archive, md5):
+            mend_archive(archive, md5)
+        unpacked.unlink(missing_ok=True)
+        if archive.exists():
+            write_whole(unpacked, gzip.decompress(archive.read_bytes()))
+
+
+def mend_archive(archive: Path, md5: str) -> None:
+    """Put a good copy in the place of an archive that is missing or damaged; with none to be had, leave nothing."""
+    what = "damaged" if archive.exists() else "missing"
+    ours = OURS / archive.name
+    packed = ours.read_bytes() if has_md5(ours, md5) else from_git(f"data/MNIST/raw/{archive.name}")
+    if hashlib.md5(packed).hexdigest() == md5:
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(archive, packed)
+        print(f"{archive} was {what}: taken from the repository")
+    else:
+        archive.unlink(missing_ok=True)
+        print(f"{archive} is {what}, and the repository has no copy: it will be downloaded")
+
+
+def has_size(path: Path, size: int) -> bool:
+    """Tell whether a file is there, with so many bytes."""
+    return path.is_file() and path.stat().st_size == size
+
+
+def has_md5(path: Path, md5: str) -> bool:
+    """Tell whether a file is there, with that content. (The md5 guards against accidents, not against forgery.)"""
+    return path.is_file() and hashlib.md5(path.read_bytes()).hexdigest() == md5
+
+
+def from_git(name: str) -> bytes:
+    """Return a file of the project as the last commit has it, or nothing."""
+    git = shutil.which("git")
+    if not git:
+        return b""
+    done = subprocess.run([git, "cat-file", "blob", f"HEAD:{name}"], cwd=ROOT, check=False, capture_output=True)
+    return done.stdout
