@@ -23,7 +23,7 @@ version = "1.0"
 requires-python = ">=3.10"
 """
 SAYS_ARGUMENTS = "import sys; print(sys.argv[1:], flush=True)\n"
-LAUNCHER = """
+LAUNCHER = r"""
 import os, signal, subprocess, sys
 child = subprocess.Popen(["sleep", "60"]) if sys.argv[1:] == ["wait"] else None
 
