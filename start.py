@@ -1,12 +1,13 @@
 """Opens the course, trains or tests with one command, and makes .venv first where it is missing."""
 # Like starting/: standard library only, and readable by Python 3.8. An old Python has to get as far as saying so.
 
-import signal
+import _signal  # what signal wraps; it is there at once
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # before the other imports: Ctrl-C there left a traceback
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # before the other imports: Ctrl-C there left a traceback
 
 import os
+import signal
 import sys
 import webbrowser
 
@@ -56,9 +57,8 @@ def lab(*more):
 
 
 def train(*more):
-    """Trains a lesson on ranks; the launcher takes each signal as it came, and ends its ranks."""
-    as_it_came = {number: number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    return run([PYTHON, "-m", "ddp_lessons.workbench.launch", *more], as_it_came)
+    """Trains a lesson on ranks; SIGTERM ends the launcher and them, and quietly even while it imports."""
+    return run([PYTHON, "-m", "ddp_lessons.workbench.launch", *more])
 
 
 def test(*more):

@@ -43,6 +43,8 @@ def run(command, send=None, heard=None):
     for stop, handler in before.items():
         signal.signal(stop, handler)
     if came:
+        with contextlib.suppress(OSError):  # nothing is left of its group, as it should be
+            os.killpg(child.pid, signal.SIGKILL)
         sys.exit(128 + came[0])
     return code if code >= 0 else 128 - code
 
