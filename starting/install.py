@@ -8,16 +8,16 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 from starting.repair import follow_move, forget_broken
 from starting.run import PYTHON, ROOT, VENV, run
 
 PYPROJECT = ROOT / "pyproject.toml"
 STAMP = VENV / "installed.sha256"
+TEMPORARY = VENV / "tmp"  # for pip: it puts 3 GB there, which is much for /tmp, and leaves them when it is killed
 REASONS = {  # words in what a failed step says, and what to do then; the first that fits
     "No space left|[Qq]uota exceeded": (
-        "The disk, or your share of it, is full: make room in {root} and in {temporary}, then run this command again."
+        "The disk, or your share of it, is full: make room in {root}, then run this command again."
     ),
     "connection broken|Max retries|ConnectionError|ProxyError|name resolution|timed out|IncompleteRead": (
         "The network is missing, or it broke off: once it is back, run this command again; it goes on from there."
@@ -45,12 +45,17 @@ def install():
         wait_for_others(file)
         if is_installed():
             return
-        STAMP.unlink() if STAMP.exists() else None  # so that an installation broken off is taken up again
+        with contextlib.suppress(FileNotFoundError):
+            STAMP.unlink()  # so that an installation broken off is taken up again
         forget_broken(VENV)
+        shutil.rmtree(TEMPORARY, ignore_errors=True)  # of an installation that was killed
         check_room()
-        make_venv()
-        print("Installing the project into .venv; once done, this step is skipped.", flush=True)
-        step(PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "-e", ".[dev]")
+        try:
+            make_venv()
+            print("Installing the project into .venv; once done, this step is skipped.", flush=True)
+            step(PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "-e", ".[dev]")
+        finally:
+            shutil.rmtree(TEMPORARY, ignore_errors=True)
         os.sync()  # after a power cut the stamp must not be there without the files
         STAMP.write_text(fingerprint())
 
@@ -89,16 +94,13 @@ def check_room():
     if PYTHON.exists() and any(VENV.glob("lib/python*/site-packages/torch-*.dist-info")):
         return
     cuda = sys.platform == "linux" and platform.machine() == "x86_64"  # what pip gets there
-    needs = {ROOT: 6, tempfile.gettempdir(): 3} if cuda else {ROOT: 1.5, tempfile.gettempdir(): 0.5}
-    for folder in needs:
-        same = [size for other, size in needs.items() if os.stat(other).st_dev == os.stat(folder).st_dev]
-        free = shutil.disk_usage(folder).free / 1e9
-        if free < sum(same):
-            smaller = ", or install for CPUs only, as the README says" if cuda else ""
-            sys.exit(
-                f"The disk is too full: installing takes about {sum(same)} GB in {folder}, where {free:.1f} GB "
-                f"are free: make room{smaller}, then run this command again."
-            )
+    needed, smaller = (9, ", or install for CPUs only, as the README says") if cuda else (2, "")
+    free = shutil.disk_usage(ROOT).free / 1e9
+    if free < needed:
+        sys.exit(
+            f"The disk is too full: installing takes about {needed} GB in {ROOT}, a third of it only for a while, "
+            f"and {free:.1f} GB are free: make room{smaller}, then run this command again."
+        )
     if cuda:
         print("With the CUDA libraries: about 3 GB to download, 6 GB on disk.", flush=True)
         print("The README has the smaller way, for CPUs only.", flush=True)
@@ -113,6 +115,7 @@ def make_venv():
     elif follow_move(VENV):
         wider = "include-system-site-packages = true" in (VENV / "pyvenv.cfg").read_text(encoding="utf-8")
         step(PYTHON, "-m", "venv", "--without-pip", *["--system-site-packages"] * wider, VENV)
+    TEMPORARY.mkdir(exist_ok=True)
     if not answers("from importlib.metadata import version; version('pip')"):
         step(PYTHON, "-m", "ensurepip", "--upgrade", "--default-pip")  # as venv does: without, there is no bin/pip
 
@@ -128,8 +131,7 @@ def answers(code):
 def step(*command):
     """Runs one command of the installation, or ends with the sentence that fits what it said."""
     heard = []
-    code = run(command, heard=heard)
+    code = run(command, heard=heard, **({"TMPDIR": str(TEMPORARY)} if TEMPORARY.exists() else {}))
     if code:
         heard.append(f"exit code {code}")
-        reason = next(REASONS[words] for words in REASONS if re.search(words, "".join(heard)))
-        sys.exit(reason.format(root=ROOT, temporary=tempfile.gettempdir()))
+        sys.exit(next(REASONS[words] for words in REASONS if re.search(words, "".join(heard))).format(root=ROOT))

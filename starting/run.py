@@ -12,12 +12,13 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 
 
-def run(command, send=None, heard=None):
+def run(command, send=None, heard=None, **settings):
     """Gives command's exit code; a signal that reaches us ends it, and then us with 128 + signal.
 
     The command runs in a session of its own, so that each signal reaches it once and as the one
     it ends best on: `send` says which, by the one that came; SIGTERM where it says nothing.
     A list `heard` gets the lines of its stderr, which are passed on until a signal comes.
+    The settings go to its environment.
     """
     child, came, send = None, [], send or {}
 
@@ -29,7 +30,7 @@ def run(command, send=None, heard=None):
 
     before = {stop: signal.signal(stop, forward) for stop in signals()}
     stderr = None if heard is None else subprocess.PIPE
-    child = subprocess.Popen(command, cwd=ROOT, env=environment(), stderr=stderr, start_new_session=True)
+    child = subprocess.Popen(command, cwd=ROOT, env=environment(settings), stderr=stderr, start_new_session=True)
     shell = guard(child, send.get(signal.SIGTERM, signal.SIGTERM))
     if came:  # while the child was being made
         forward(came[0])
@@ -55,10 +56,10 @@ def signals():
     return [signal.SIGINT, signal.SIGTERM] + ([] if keeps_on else [signal.SIGHUP])
 
 
-def environment():
-    """Gives the environment in which .venv is active."""
+def environment(settings):
+    """Gives the environment in which .venv is active, with these settings."""
     path = [str(PYTHON.parent), os.environ.get("PATH", os.defpath)]
-    return dict(os.environ, VIRTUAL_ENV=str(VENV), PATH=os.pathsep.join(path))
+    return dict(os.environ, VIRTUAL_ENV=str(VENV), PATH=os.pathsep.join(path), **settings)
 
 
 def guard(child, number):

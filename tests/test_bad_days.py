@@ -136,9 +136,11 @@ def test_an_installation_broken_off_is_made_whole(installed, tmp_path, stop):
         stop(process)
         err = process.communicate(timeout=20)[1]
     assert project.nothing_runs() and not (info / "RECORD").exists()
+    assert (project.venv / "tmp").exists() == (stop == subprocess.Popen.kill)
     assert err.startswith("The installation was killed, perhaps") if stop == kill_pip else not err
     code, out, err = project.run()
     assert (code, err) == (0, "") and "tiny-1.0 is not whole in .venv" in out
+    assert not (project.venv / "tmp").exists()
     assert len(list((project.packages() / "tiny").glob("file*.txt"))) == HEAVY
 
 

@@ -96,7 +96,7 @@ def test_lab_takes_another_port_where_8888_is_taken(tmp_path):
 # what ends it
 
 
-@pytest.mark.parametrize("moment", ["webbrowser", "tempfile", "starting.run"])
+@pytest.mark.parametrize("moment", ["webbrowser", "platform", "starting.run"])
 def test_ctrl_c_during_the_imports_is_quiet(project, moment):
     command = [sys.executable, "-X", "importtime", project.folder / "start.py", "train", "wait"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
