@@ -19,7 +19,7 @@ REASONS = {  # words in what a failed step says, and what to do then; the first 
     "No space left|[Qq]uota exceeded": (
         "The disk, or your share of it, is full: make room in {root}, then run this command again."
     ),
-    "connection broken|Max retries|ConnectionError|ProxyError|name resolution|timed out|IncompleteRead": (
+    "connection broken|Max retries|ConnectionError|timed out|network connectivity|Wheel .* is invalid": (
         "The network is missing, or it broke off: once it is back, run this command again; it goes on from there."
     ),
     "No module named '?(venv|ensurepip)": (

@@ -4,7 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import psutil
@@ -106,6 +110,24 @@ class Project:
                 return False
             time.sleep(0.05)
         return True
+
+
+@contextmanager
+def breaks_off(folder):
+    """Serve a folder's wheels at the address that this gives, each only to its middle."""
+
+    class Half(SimpleHTTPRequestHandler):
+        def copyfile(self, source, outputfile):
+            data = source.read()
+            outputfile.write(data[: len(data) // 2] if self.path.endswith(".whl") else data)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Half, directory=folder)) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
 
 
 def last_line(text):

@@ -10,7 +10,7 @@ import time
 import psutil
 import pytest
 from small_disk import small_disk
-from stub_project import Project, last_line
+from stub_project import Project, breaks_off, last_line
 
 NO_NETWORK = {"PIP_RETRIES": "1", "PIP_NO_INDEX": "0", "PIP_FIND_LINKS": ""}
 HEAVY = 2500  # files of the wheel: pip is busy long enough to be met
@@ -77,9 +77,11 @@ def test_a_python_without_venv_is_told_what_to_install(fresh, module):
 
 def test_without_a_network_it_says_so_and_goes_on_later(project):
     shutil.rmtree(project.packages() / "tiny-1.0.dist-info")
-    for way in ({"PIP_INDEX_URL": "http://127.0.0.1:9/simple"}, {"https_proxy": "http://127.0.0.1:9"}):
-        code, _, err = project.run(**NO_NETWORK, **way)
-        assert code == 1 and last_line(err).startswith("The network is missing, or it broke off: once it is back")
+    with breaks_off(project.wheels) as address:
+        no_index = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple"}
+        for way in (no_index, {"https_proxy": "http://127.0.0.1:9"}, {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": address}):
+            code, _, err = project.run(**{**NO_NETWORK, **way})
+            assert code == 1 and last_line(err).startswith("The network is missing, or it broke off: once it is back")
     assert project.run()[0] == 0
     assert (project.packages() / "tiny-1.0.dist-info" / "RECORD").exists()
 
