@@ -24,6 +24,7 @@ STATE = """() => {
     const cells = notebook?.content?.model?.sharedModel?.toJSON().cells ?? []
     return [notebook?.sessionContext?.session?.kernel?.status, cells.filter(cell => cell.cell_type === "code")]
 }"""
+SHUT_DOWN = "jupyterapp.serviceManager.sessions.shutdownAll().then(() => true, () => false)"  # false amid a restart
 SCROLL = "p => { const top = p.scrollTop; p.scrollTop += p.clientHeight - 40; return p.scrollTop > top }"
 
 
@@ -150,6 +151,10 @@ class Notebook:
         """Click on an item of a menu."""
         self.page.locator(".lm-MenuBar-item").get_by_text(menu, exact=True).click()
         self.page.locator(".lm-Menu-item").get_by_text(item, exact=True).click()
+
+    def shut_down(self) -> None:
+        """Shut the kernel down, whatever it does."""
+        self.until(lambda: self.page.evaluate(SHUT_DOWN), 20)
 
     def picture(self, name: str) -> None:
         """Take a picture of the window."""
