@@ -83,7 +83,7 @@ def opened(browser, course, tmp_path):
 @pytest.mark.parametrize("lesson", LAST_LINES)
 def test_a_lesson_runs_whole(opened, lesson):
     notebook = opened(lesson)
-    notebook.run_all(300)
+    notebook.run_all(600)
     notebook.pictures_of_all()
     assert not notebook.kinds & {"error", "stderr"}
     assert notebook.numbers == list(range(1, len(notebook.cells) + 1))
