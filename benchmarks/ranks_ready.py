@@ -4,6 +4,7 @@ All is real: a notebook's kernel, the magic, and the ranks, which import torch b
 """
 
 import argparse
+import subprocess
 import time
 from statistics import median
 
@@ -16,7 +17,7 @@ def main() -> None:
     options.add_argument("--ranks", type=int, default=2, help="how many")
     options.add_argument("--cells", type=int, default=50, help="small cells, of which the median counts")
     args = options.parse_args()
-    with run_kernel() as notebook:
+    with run_kernel(stderr=subprocess.DEVNULL) as notebook:
         seconds(notebook, "%load_ext ddp_lessons")
         ready = seconds(notebook, f"%%ranks {args.ranks}\npass")
         trips = [seconds(notebook, "%%ranks\npass") for _ in range(args.cells)]

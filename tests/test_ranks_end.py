@@ -35,10 +35,13 @@ def pids_of(notebook):
 def ten_rounds(folder):
     with opened(folder) as notebook:
         for turn in range(10):
+            stop = threading.Timer(turn / 4, notebook.manager.interrupt_kernel)
             if turn % 2:  # the stop button, at any moment while ranks start
-                threading.Timer(turn / 4, notebook.manager.interrupt_kernel).start()
-            notebook.run(f"%%ranks {1 + turn % 3}\nprint('ran')")
-            if turn % 4 > 1:
+                stop.start()
+            notebook.run(f"%%ranks {1 + turn % 4 // 2}\npass")
+            stop.cancel()
+            assert notebook.succeeded or notebook.error[0].startswith("Interrupted") and turn % 2
+            if turn % 3 == 2:
                 notebook.restart()
             else:
                 notebook.run("%ranks stop")
@@ -66,7 +69,7 @@ def test_rank_killed_in_a_cell(notebook):
     threading.Timer(1, os.kill, [pid, signal.SIGKILL]).start()
     notebook.run("%%ranks" + SLEEPER + "\nif dist.get_rank() == 0: dist.recv(torch.ones(1))\nwhile True: pass")
     assert notebook.error[0].startswith("Rank 1 has ended, and 3 s later rank 0 waits in recv, cell line 4: all ranks")
-    assert notebook.seconds < 1 + 5 and ended(notebook, seconds=1)
+    assert notebook.seconds < 1 + 5 + 1 and ended(notebook, seconds=0)  # 1 until the kill, 1 for a busy machine
     assert notebook.works()
 
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 from notebook import opened
 
-from ddp_lessons.workbench.ranks_in_cells import named, said, torchrun_environment
-from ddp_lessons.workbench.ranks_screen import Page, Screen
+from ddp_lessons.workbench.ranks_in_cells import torchrun_environment
+from ddp_lessons.workbench.ranks_screen import Page, Screen, clause, named
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_status_and_stop(notebook):
 
 
 @pytest.mark.parametrize(
-    "line", ["0", "17", "x", "-1", "2.5", "2 3", "2 --timeout 0", "--timeout x", "2 --only 2", "--only 0,x", "--only 1,"]
+    "line", ["0", "17", "x", "-1", "2.5", "2 3", "2 --timeout 0", "--timeout x", "2 --only 2", "--only x", "--only 1,"]
 )
 def test_bad_line_is_one_sentence(notebook, line):
     notebook.run(f"%%ranks {line}\nprint('ran')")
@@ -163,5 +163,6 @@ def test_screen_has_no_labels_for_one_rank_and_aligned_ones_for_many(capsys):
 
 def test_ranks_in_words():
     assert [named([1]), named([0, 1]), named([0, 1, 3])] == ["rank 1", "ranks 0 and 1", "ranks 0, 1 and 3"]
-    assert said([2], "waits in barrier") == "rank 2 waits in barrier"
-    assert [said([0, 1], what) for what in ["has ended", "failed"]] == ["ranks 0 and 1 have ended", "ranks 0 and 1 failed"]
+    assert clause([2], "waits in barrier") == "rank 2 waits in barrier"
+    assert clause([0, 1], "has ended") == "ranks 0 and 1 have ended"
+    assert clause([0, 1], "failed") == "ranks 0 and 1 failed"

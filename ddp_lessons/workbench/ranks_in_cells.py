@@ -133,7 +133,7 @@ class World:
             self.ranks[rank].ask_where()
         deadline = time.monotonic() + ANSWER
         before, answers = None, [""] * len(late)
-        while (answers != before or "" in answers) and time.monotonic() < deadline:
+        while late and (answers != before or "" in answers) and time.monotonic() < deadline:
             time.sleep(TICK)
             before, answers = answers, [self.ranks[rank].answer() for rank in late]
         return {rank: self.ranks[rank].where() for rank in late}
@@ -155,46 +155,3 @@ def free_port() -> socket.socket:
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     held.bind(("", 0))
     return held
-
-
-def named(ranks: list[int]) -> str:
-    """Return ranks in words: "rank 1", "ranks 0 and 1", "ranks 0, 1 and 3"."""
-    if len(ranks) == 1:
-        return f"rank {ranks[0]}"
-    return f"ranks {', '.join(map(str, ranks[:-1]))} and {ranks[-1]}"
-
-
-def said(ranks: list[int], what: str) -> str:
-    """Return what ranks do: `said([0, 1], "waits in barrier")` is "ranks 0 and 1 wait in barrier"."""
-    verb, _, rest = what.partition(" ")
-    if len(ranks) > 1:
-        verb = {"waits": "wait", "is": "are", "has": "have", "does": "do"}.get(verb, verb)
-    return " ".join(filter(None, [named(ranks), verb, rest]))
-
-
-def what_went_wrong(world: World, cell: Cell, late: dict[int, str], stopped: bool) -> str:
-    """Return a sentence about the cell that has just ended, or "" if it succeeded on all ranks."""
-    causes = ["interrupted"] if stopped else []
-    for state, verb in [("gone", "has ended"), ("failed", "failed")]:
-        if ranks := [rank for rank in world.which(state) if rank not in late]:
-            causes.append(said(ranks, verb))
-    cause = " and ".join(causes)
-    if late:
-        when = f"after {cell.timeout:g} s,"
-        if causes:
-            when = ", while" if stopped else f", and {GRACE} s later"
-        cause += f"{when} {who_waits(world, cell, late)}"
-    lives = "the ranks live on, with their variables"
-    ended = "all ranks were ended, and the next %%ranks starts fresh ones, without variables"
-    return cause and f"{cause[0].upper()}{cause[1:]}: {lives if world.fit else ended}."
-
-
-def who_waits(world: World, cell: Cell, late: dict[int, str]) -> str:
-    """Return, for instance, "rank 0 waits in broadcast, cell line 4; ranks 1 and 2 are done with the cell"."""
-    places = {}
-    for rank, place in late.items():
-        places.setdefault(place, []).append(rank)
-    others = [rank.rank for rank in world.ranks if not (rank.rank in late or rank.gone or rank.failed)]
-    for rank in others:
-        places.setdefault("is done with the cell" if rank in cell.ranks else "is left out", []).append(rank)
-    return "; ".join(said(ranks, place) for place, ranks in places.items())

@@ -12,8 +12,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
-from ddp_lessons.workbench.ranks_in_cells import Cell, World, named, what_went_wrong
-from ddp_lessons.workbench.ranks_screen import Screen
+from ddp_lessons.workbench.ranks_in_cells import Cell, World
+from ddp_lessons.workbench.ranks_screen import Screen, named, what_went_wrong
 
 MOST = 16  # ranks
 
