@@ -82,16 +82,10 @@ def test_restart_while_ranks_are_stuck(notebook):
     assert ended(notebook) and time.monotonic() < start + 8
 
 
-def test_what_ignores_sigterm_is_killed(notebook):
+def test_unloading_ends_even_what_ignores_sigterm(notebook):
     notebook.run("%%ranks 1\nimport signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)" + SLEEPER)
-    notebook.run("%ranks stop")
-    assert notebook.seconds < 4 and ended(notebook, seconds=1)
-
-
-def test_unloading_ends_the_ranks(notebook):
-    notebook.run("%%ranks 1" + SLEEPER)
     notebook.run("%unload_ext ddp_lessons")
-    assert ended(notebook, seconds=1)
+    assert notebook.seconds < 4 and ended(notebook, seconds=0)
 
 
 def test_shutting_down_ends_the_ranks(tmp_path):

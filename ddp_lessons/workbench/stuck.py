@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 FRAME = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
-WAITS = ("torch/distributed/", "torch/nn/parallel/distributed.py", "torch/autograd/")  # for other ranks
+WAITS = ("torch/distributed/", "torch/nn/parallel/distributed.py", "torch/autograd/")  # other ranks are waited for
 
 
 def where(dump: str, readers: Callable[[str], bool], line: str = "line") -> str:
