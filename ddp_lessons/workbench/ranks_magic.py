@@ -1,20 +1,21 @@
-"""The cell magic `%%ranks 2`: what a notebook types, and what it shows, of ranks that run a cell."""
+"""The magics `%%ranks 2`, for a cell that ranks run, and `%ranks status`, `%ranks stop`: what a notebook types."""
 
+import asyncio
 import atexit
+import contextlib
 import re
-import sys
-import time
+import signal
+from collections.abc import Iterator
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
-from IPython.core.magic import Magics, cell_magic, magics_class
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
-from IPython.display import publish_display_data
 
-from ddp_lessons.workbench.ranks_in_cells import GRACE, World
+from ddp_lessons.workbench.ranks_in_cells import Cell, World
+from ddp_lessons.workbench.ranks_screen import Screen, named, what_went_wrong
 
 MOST = 16  # ranks
-SETTLE = 1  # seconds from the first failure to its traceback: who fails of the same cause is shown with it
 
 
 class RanksFailed(Exception):
@@ -24,173 +25,114 @@ class RanksFailed(Exception):
         return [str(self)]
 
 
-def named(ranks: list[int]) -> str:
-    """Return ranks in words: "rank 1", "ranks 0 and 1", "ranks 0, 1 and 3"."""
-    if len(ranks) == 1:
-        return f"rank {ranks[0]}"
-    return f"ranks {', '.join(map(str, ranks[:-1]))} and {ranks[-1]}"
-
-
-def what_went_wrong(world: World, late: list[int], stopped: bool, timeout: float) -> str:
-    """Return a sentence about the cell that has just ended, or "" if it succeeded on all ranks."""
-    causes = ["interrupted"] if stopped else []
-    if gone := world.which("gone"):
-        causes += [f"{named(gone)} {'has' if len(gone) == 1 else 'have'} ended"]
-    if failed := world.which("failed"):
-        causes += [f"{named(failed)} failed"]
-    if late:
-        when = f"{GRACE} s later" if causes else f"after {timeout:g} s"
-        causes += [f"{named(late)} had not finished {when}"]
-    cause = " and ".join(causes)
-    lives = "the ranks live on, with their variables"
-    ended = "all ranks were ended, and the next %%ranks starts fresh ones, without variables"
-    return cause and f"{cause[0].upper()}{cause[1:]}: {lives if world.fit else ended}."
-
-
-class Page:
-    """What one rank prints and shows: its first line after its label, the others indented under it."""
-
-    def __init__(self, label: str):
-        self.label = label
-        self.last = {"stdout": "", "stderr": ""}  # the last character written, "" before a label
-
-    def hear(self, kind: str, content: dict) -> None:
-        """Print or show what a message brings."""
-        if kind == "stream":
-            self.write(content["text"], content["name"])
-        elif list(content.get("data", {})) == ["text/plain"]:
-            self.write(content["data"]["text/plain"] + "\n")
-        elif "data" in content:
-            self.show(kind, content)
-
-    def write(self, text: str, stream: str = "stdout") -> None:
-        """Print text, on stdout or stderr."""
-        margin = "\n" + " " * len(self.label)
-        lead = {"": self.label, "\n": margin[1:] * (not text.startswith("\n"))}.get(self.last[stream], "")
-        print(lead + re.sub(r"\n(?=[^\n])", margin, text), end="", file=getattr(sys, stream))
-        self.last[stream] = text[-1:] or self.last[stream]
-
-    def show(self, kind: str, content: dict) -> None:
-        """Display a picture, a table, or whatever else is more than text."""
-        self.close()
-        if self.label:
-            print(self.label.rstrip())
-        more = {"transient": content.get("transient"), "update": kind == "update_display_data"}
-        publish_display_data(content["data"], content["metadata"], **more)
-
-    def close(self) -> None:
-        """End the last line. What comes next has a label again."""
-        for stream, last in self.last.items():
-            if last not in ("", "\n"):
-                print(file=getattr(sys, stream))
-            self.last[stream] = ""
-
-
-class Screen:
-    """What all ranks print and show in one cell: rank 0's live, the others' after it, in rank order."""
-
-    def __init__(self, world_size: int):
-        width = len(str(world_size - 1))
-        labels = [f"rank {rank:{width}}: " if world_size > 1 else "" for rank in range(world_size)]
-        self.pages = [Page(label) for label in labels]
-        self.waiting: list[list[tuple[str, dict]]] = [[] for _ in labels]
-        self.failures: dict[int, str] = {}  # tracebacks not shown yet
-        self.failed_at = 0.0
-
-    def hear(self, rank: int | None, kind: str, content: dict) -> None:
-        """Take a message of a rank, or a tick of the clock."""
-        if kind == "error":
-            self.failed_at = self.failed_at if self.failures else time.monotonic()
-            self.failures[rank] = "\n".join(content["traceback"])
-        elif kind == "tick" and self.failures and time.monotonic() > self.failed_at + SETTLE:
-            self.show_failures()
-        elif rank == 0:
-            self.pages[0].hear(kind, content)
-        elif rank:
-            self.waiting[rank].append((kind, content))
-
-    def show_failures(self) -> None:
-        """Print the tracebacks that have come, equal ones once, after what those ranks printed."""
-        self.pages[0].close()
-        failures, self.failures = dict(sorted(self.failures.items())), {}
-        for rank in failures:
-            self.turn(rank)
-        for text in dict.fromkeys(failures.values()):
-            ranks = [rank for rank in failures if failures[rank] == text]
-            print(f"{named(ranks)} failed:\n{text}")
-
-    def turn(self, rank: int) -> None:
-        """Show what a rank has to show until now."""
-        waiting, self.waiting[rank] = self.waiting[rank], []
-        for kind, content in waiting:
-            self.pages[rank].hear(kind, content)
-        self.pages[rank].close()
-
-    def close(self) -> None:
-        """Show all that is left."""
-        if self.failures:
-            self.show_failures()
-        for rank in range(len(self.pages)):
-            self.turn(rank)
+@contextlib.contextmanager
+def stop_button() -> Iterator[list]:
+    """Have the stop button fill a list, and not break off our code, which would leave ranks half started or ended."""
+    pressed = []
+    usual = signal.signal(signal.SIGINT, lambda *_: pressed.append(True))
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 @magics_class
 class RanksMagics(Magics):
-    """`%%ranks`, and the ranks that it keeps from cell to cell."""
+    """`%%ranks`, `%ranks`, and the ranks that live from cell to cell."""
 
     def __init__(self, shell: InteractiveShell):
         super().__init__(shell)
         self.world: World | None = None
+        self.world_size = 2
+        self.lost: list[int] = []  # ranks that have ended by themselves, since the last cell
         atexit.register(self.stop)
 
+    @line_magic("ranks")
+    def ask(self, line: str) -> None:
+        """`%ranks status` says of each rank whether it is alive; `%ranks stop` ends them all."""
+        if line.split() not in (["status"], ["stop"]):
+            raise UsageError(f"%ranks {line}: there are %ranks status, %ranks stop, and %%ranks 2 above a cell")
+        with stop_button():
+            self._look()
+            if line.strip() == "stop":
+                self.stop()
+            for rank in self.world.ranks if self.world else []:
+                print(f"rank {rank.rank}: process {rank.process.pid}, alive, {'busy' if rank.busy else 'idle'}")
+        if line.strip() == "status" and not self.world:
+            print("no ranks" + (f": {named(self.lost)} had ended" if self.lost else ""))
+
     @magic_arguments()
-    @argument("ranks", nargs="?", help=f"how many, 1 to {MOST} (as many as there are, or 2)")
+    @argument("ranks", nargs="?", help=f"how many, 1 to {MOST} (as many as last time, first 2)")
     @argument("--timeout", default="60", help="seconds until a cell that goes on is broken off (60)")
+    @argument("--only", help="the ranks that run the cell, such as 0,2 (all)")
     @cell_magic
     def ranks(self, line: str, cell: str) -> None:
         """Run the cell on ranks, each a process of its own that keeps its variables for the next one.
 
         They have the environment that torchrun would set. Another number of ranks starts fresh ones.
         """
-        world_size, timeout = self._read(line)
-        world = self._world_of(world_size)
-        screen = Screen(world_size)
+        world_size, timeout, only = self._read(line)
         # a first line in place of the magic's, so that tracebacks count lines as the notebook does
         code = cell if cell.lstrip().startswith("%%") else f"# %%ranks {line}\n{cell}"
         number = len(self.shell.history_manager.input_hist_parsed) - 1
-        late, stopped = [], False
-        try:
-            late = world.run(code, timeout, screen.hear, number)
-        except KeyboardInterrupt:
-            stopped = True
-        screen.close()
-        sentence = what_went_wrong(world, late, stopped, timeout)
-        if not world.fit:
-            self.stop()
+        with stop_button() as pressed:
+            sentence = self._run(world_size, Cell(code, only, timeout, number), pressed)
         if sentence:
             raise RanksFailed(sentence)
 
-    def _read(self, line: str) -> tuple[int, float]:
+    def _run(self, world_size: int, cell: Cell, pressed: list) -> str:
+        screen = Screen(world_size, live=cell.ranks[0])
+        try:
+            world = self._world_of(world_size, pressed)
+        except (RuntimeError, OSError) as error:
+            return f"No ranks: {error}."
+        except KeyboardInterrupt:
+            return "Interrupted while the ranks started: none is left."
+        late = world.run(cell, screen.hear, pressed)
+        screen.close()
+        sentence = what_went_wrong(world, cell, late, stopped=bool(pressed))
+        if not world.fit:
+            self.stop()
+        return sentence
+
+    def _read(self, line: str) -> tuple[int, float, list[int]]:
         given = parse_argstring(self.ranks, line)
-        ranks = given.ranks or str(len(self.world.ranks) if self.world else 2)
+        ranks = given.ranks or str(self.world_size)
         if not (ranks.isdecimal() and 1 <= int(ranks) <= MOST):
             raise UsageError(f"%%ranks {ranks}: the number of ranks is a whole number from 1 to {MOST}")
         if not re.fullmatch(r"[0-9]*\.?[0-9]+", given.timeout) or float(given.timeout) == 0:
             raise UsageError(f"--timeout {given.timeout}: the time-out is a number of seconds above 0")
-        return int(ranks), float(given.timeout)
+        everyone = [str(rank) for rank in range(int(ranks))]
+        only = given.only.split(",") if given.only else everyone
+        if not set(only) <= set(everyone):
+            raise UsageError(f"--only {given.only}: the ranks are 0 to {everyone[-1]}, with commas in between")
+        return int(ranks), float(given.timeout), sorted(set(map(int, only)))
 
-    def _world_of(self, world_size: int) -> World:
-        if self.world and self.world.which("gone"):
-            print(f"{named(self.world.which('gone'))} had ended: fresh ranks, without variables")
+    def _world_of(self, world_size: int, pressed: list) -> World:
+        self._look()
+        if self.lost:
+            print(f"{named(self.lost)} had ended: fresh ranks, without variables")
+            self.lost = []
         if not (self.world and self.world.fit and len(self.world.ranks) == world_size):
             self.stop()
-            try:
-                self.world = World(world_size)
-            except RuntimeError as error:
-                raise RanksFailed(f"No ranks: {error}.") from None
-            except KeyboardInterrupt:
-                raise RanksFailed("Interrupted while the ranks started: none is left.") from None
+            world = World()
+            world.start(world_size, pressed)
+            self.world, self.world_size = world, world_size
+            self._watch(world)
         return self.world
+
+    def _watch(self, world: World) -> None:
+        """Look every second, while no cell runs."""
+        if self.world is world:
+            self._look()
+            with contextlib.suppress(RuntimeError):  # outside Jupyter there is no loop
+                asyncio.get_running_loop().call_later(1, self._watch, world)
+
+    def _look(self) -> None:
+        """End the ranks once one of them has ended: without it they are of no use."""
+        if self.world and (gone := self.world.which("gone")):
+            self.stop()
+            self.lost = gone
 
     def stop(self) -> None:
         """End the ranks, if there are any."""

@@ -12,12 +12,13 @@ def where(dump: str, readers: Callable[[str], bool], line: str = "line") -> str:
 
     `dump` is what faulthandler printed of its threads, innermost call first. `readers(file)` tells the reader's own
     code from the libraries': named is the first public function that this code, at its innermost line, has called.
+    `line` is what a line is called; `{file}` in it becomes the file it is in.
     """
     for thread in re.split(r"^(?:Current t|T)hread 0x", dump, flags=re.MULTILINE)[:0:-1]:
         calls = []
         for file, number, function in FRAME.findall(thread):
             if readers(file):
-                return said(calls[::-1], f"{line} {number}")
+                return said(calls[::-1], f"{line.format(file=file)} {number}")
             calls.append((file, function))
     return "is not in your code" if dump else "has ended"
 
