@@ -58,7 +58,7 @@ def lab(*more):
 
 def train(*more):
     """Trains a lesson on ranks; SIGTERM ends the launcher and them, and quietly even while it imports."""
-    return run([PYTHON, "-m", "ddp_lessons.workbench.launch", *more])
+    return run([PYTHON, "-m", "ddp_lessons.workbench", *more])
 
 
 def test(*more):

@@ -11,10 +11,8 @@ import itertools
 import os
 import platform
 import re
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from datetime import date
 from pathlib import Path
@@ -24,7 +22,7 @@ from typing import NamedTuple
 import torch
 from torchvision import datasets
 
-from ddp_lessons.workbench.launch import end
+from ddp_lessons.workbench.program import Program
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 900  # seconds for one turn of one script
@@ -135,28 +133,18 @@ def run_article_ddp(epochs: int) -> Turn:
 
 def watch(command: list, threads: int) -> Turn:
     """Run a Python command in an empty folder, and note when it prints each line about an epoch."""
-    settings = {"CUDA_VISIBLE_DEVICES": "", "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": str(threads)}
     times, lines = [], []
     with tempfile.TemporaryDirectory() as folder:
-        process = subprocess.Popen(
-            [sys.executable, *map(str, command)],
-            cwd=folder,
-            env=os.environ | settings,
-            text=True,
-            stdout=subprocess.PIPE,
-            start_new_session=True,  # `end` ends it with all that it started
-        )
-        alarm = threading.Timer(PATIENCE, end, [process])
-        alarm.start()
+        program = Program([*map(str, command)], Path(folder), threads)
         try:
-            for line in process.stdout:
+            for line in program.lines(PATIENCE, stuck=60):
                 if "accuracy" in line:
                     times.append(time.perf_counter())
                     lines.append(line)
         finally:
-            alarm.cancel()
-            end(process)
+            program.end()
     if len(lines) < 2:
+        print(program.broken_off, *program.said().values(), sep="\n", file=sys.stderr)
         sys.exit(f"failed, what it said is above: {' '.join(map(str, command))}")
     epochs = [after - before for before, after in itertools.pairwise(times)]
     trained = re.findall(r"trained in ([\d.]+) s", "".join(lines))[1:]

@@ -87,11 +87,11 @@ def save_model(model, path: str) -> None:
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".partial-", dir=os.path.dirname(path) or ".") as folder:
-            with open(f"{folder}/weights", "wb") as file:
+            with open(f"{folder}/weights", "wb", buffering=0) as file:
                 torch.save(model.state_dict(), file)
             os.replace(f"{folder}/weights", path)
     except (OSError, RuntimeError) as error:
-        raise SystemExit(f"{path} was not saved, and is as it was: {error.__context__ or error}") from None
+        raise SystemExit(f"{path} was not saved, and is as it was: {error}") from None
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ import pytest
 from ranks import gone
 from test_setup import ROOT, load_start
 
-from ddp_lessons.workbench.launch import end_with_parent
+from ddp_lessons.workbench.program import end_with_parent
 
 STATE = """() => {
     const notebook = window.jupyterapp?.shell.currentWidget
@@ -69,7 +69,7 @@ def start_lab(folder: Path, mark: str) -> subprocess.Popen:
             stdout=log,
             stderr=log,
             start_new_session=True,
-            preexec_fn=end_with_parent,  # noqa: PLW1509 (it makes a single system call)
+            preexec_fn=lambda: end_with_parent(signal.SIGTERM),  # noqa: PLW1509 (it makes a single system call)
         )
 
 

@@ -38,7 +38,7 @@ class Notebook:
         elif message["msg_type"] == "display_data":
             self.displayed.append(content["data"])
         elif message["msg_type"] == "error":
-            self.error = content["traceback"]
+            self.error = [" ".join(content["traceback"])]  # the lines of a folded sentence
 
     def start_group(self) -> None:
         """Have two ranks form a group, unless they have."""

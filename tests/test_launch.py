@@ -16,7 +16,7 @@ from ddp_lessons.workbench.launch import LaunchError, Run, launch
 TORCHRUN = "OMP_NUM_THREADS=1 torchrun --standalone --nproc-per-node"
 SLEEPER = """
     import os, time
-    print("ready", os.environ.get("RANK"))
+    print(f"ready {os.environ.get('RANK')}\\n", end="")  # in one piece
     time.sleep(300)
 """
 
@@ -125,6 +125,7 @@ def error_in_a_cell(folder):
     return shown.getvalue()
 
 
-def test_a_notebook_shows_one_sentence_and_no_traceback(tmp_path: Path):
+def test_a_notebook_shows_one_sentence_folded_to_its_page_and_no_traceback(tmp_path: Path):
     [shown] = run_all([(error_in_a_cell, tmp_path)])
-    assert shown.startswith("LaunchError: there is no script nothing") and len(shown.splitlines()) == 1
+    assert shown.startswith("LaunchError: there is no script nothing: write_script it first, or take one of\n")
+    assert "Traceback" not in shown and max(map(len, shown.splitlines())) <= 90

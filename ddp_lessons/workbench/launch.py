@@ -72,7 +72,7 @@ def stream(arguments: list[str], timeout: float, stuck: float = 60) -> Run:
     What is said on stderr comes at the end, that of the rank that failed first, first. Raises LaunchError as `launch`.
     """
     try:
-        program = Program(arguments)
+        program = Program(arguments, ROOT)
     except OSError as error:
         raise LaunchError(f"the script could not be started: {error}") from None
     try:

@@ -1,7 +1,6 @@
 """One rank that lives from cell to cell: an IPython kernel in a process of its own, and a client that talks to it."""
 
 import contextlib
-import ctypes
 import os
 import re
 import signal
@@ -15,19 +14,12 @@ from pathlib import Path
 from ipykernel.compiler import get_file_name
 from jupyter_client import BlockingKernelClient
 
+from ddp_lessons.workbench.program import end_with_parent
 from ddp_lessons.workbench.stuck import where
 
 KERNEL = ["-m", "ipykernel_launcher"]
 KERNEL += ["--HistoryManager.enabled=False"]  # the reader's own IPython keeps its history to itself
 KERNEL += ["--IPKernelApp.capture_fd_output=False"]  # C++ libraries' chatter comes at any moment: not shown
-
-libc = ctypes.CDLL(None)  # looked up here: little is safe between fork and exec
-
-
-def end_with_parent() -> None:
-    """Have Linux kill this process when the notebook's ends, however. (Elsewhere ipykernel sees to it.)"""
-    if sys.platform == "linux":
-        libc.prctl(1, signal.SIGKILL)  # 1: PR_SET_PDEATHSIG
 
 
 class Rank:
@@ -45,7 +37,7 @@ class Rank:
             [sys.executable, *KERNEL, "-f", str(self.connection_file)],
             env=os.environ | environment | {"JPY_PARENT_PID": str(os.getpid())},
             start_new_session=True,  # the notebook's Ctrl-C is not the rank's
-            preexec_fn=end_with_parent,  # noqa: PLW1509 (takes no lock that a thread could hold)
+            preexec_fn=lambda: end_with_parent(signal.SIGKILL),  # noqa: PLW1509 (it makes a single system call)
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self.stderr,

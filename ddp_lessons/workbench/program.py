@@ -31,38 +31,37 @@ libc = ctypes.CDLL(None)  # found before any fork: little is safe between fork a
 
 
 class Program:
-    """Python in the project's folder, one thread a process, with what each rank says on stderr kept apart."""
+    """Python with some arguments, on one thread a process; what each rank says on stderr is kept apart."""
 
-    def __init__(self, arguments: list[str]):
+    def __init__(self, arguments: list[str], folder: Path, threads: int = 1):
         self.torchrun = arguments[0] == "-m"  # or a script, alone
         self.mark = str(uuid.uuid4())
-        self.folder = tempfile.TemporaryDirectory(prefix="ddp_lessons-")
+        self.logs = tempfile.TemporaryDirectory(prefix="ddp_lessons-")
         self.broken_off = ""  # why, once it is
         self.heard, self.computed = time.monotonic(), 0.0  # when it last did something, and the CPU seconds until then
-        with open(Path(self.folder.name, "stderr"), "wb") as stderr:
+        with open(Path(self.logs.name, "stderr"), "wb") as stderr:
             self.process = subprocess.Popen(
                 [sys.executable, *arguments],
-                env=os.environ | self._environment(),
-                cwd=ROOT,
+                env=os.environ | self._environment(threads),
+                cwd=folder,
                 text=True,
                 errors="replace",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 start_new_session=True,
-                preexec_fn=self._end_with_parent,  # noqa: PLW1509 (it makes two system calls)
+                preexec_fn=self._prepare,  # noqa: PLW1509 (it makes two system calls)
             )
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, threads: int) -> dict[str, str]:
         # PET_…: options for torchrun, so that the command stays the one that is shown
-        options = {"PET_LOG_DIR": self.folder.name, "PET_REDIRECTS": "2", "PET_SHUTDOWN_TIMEOUT": str(GRACE)}
-        return options | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1", MARK: self.mark}
+        options = {"PET_LOG_DIR": self.logs.name, "PET_REDIRECTS": "2", "PET_SHUTDOWN_TIMEOUT": str(GRACE)}
+        ours = {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": str(threads), "PYTHONFAULTHANDLER": "1", MARK: self.mark}
+        return options | ours
 
-    def _end_with_parent(self) -> None:
-        """Have Linux end this process when the notebook's kernel ends, in whatever way; and leave no core dump."""
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if sys.platform == "linux":
-            libc.prctl(1, signal.SIGTERM if self.torchrun else signal.SIGKILL)  # 1: PR_SET_PDEATHSIG
+    def _prepare(self) -> None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # SIGABRT would leave a core dump
+        end_with_parent(signal.SIGTERM if self.torchrun else signal.SIGKILL)
 
     def lines(self, timeout: float, stuck: float) -> Iterator[str]:
         """Yield each line as it is printed; break the program off after `timeout` seconds, or `stuck` idle ones."""
@@ -80,9 +79,8 @@ class Program:
     def _watch(self, over: threading.Event, timeout: float, stuck: float) -> None:
         deadline = time.monotonic() + timeout
         while not over.wait(min(1, stuck / 10)):
-            if FAILED.search(self.launcher_said()):
-                over.wait(GRACE)  # then torchrun would wait 28 s more for the other ranks
-                return self.end()
+            if "closing signal" in self.launcher_said() and not over.wait(GRACE):
+                self.kill(but=self.process.pid)  # one has failed, and torchrun would wait 28 s more for the others
             if self.process.poll() is not None:
                 return self.end()  # it was killed, and ranks that it has left behind hold its stdout
             if time.monotonic() > deadline:
@@ -114,12 +112,17 @@ class Program:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.terminate()
                 self.process.wait(GRACE + 0.5)  # torchrun gives its ranks GRACE
-            for process in self.processes():
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    process.kill()
+            self.kill()
             self.process.wait()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def kill(self, but: int | None = None) -> None:
+        """Kill its processes, whatever they do."""
+        for process in self.processes():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if process.pid != but:
+                    process.kill()
 
     def processes(self) -> list[psutil.Process]:
         """Return its living processes, whoever their parent is by now."""
@@ -127,7 +130,7 @@ class Program:
 
     def launcher_said(self) -> str:
         """Return what torchrun has said on stderr; the script itself, if there is no torchrun."""
-        return Path(self.folder.name, "stderr").read_text(errors="replace")
+        return Path(self.logs.name, "stderr").read_text(errors="replace")
 
     def said(self) -> dict[int, str]:
         """Return what each rank has said on stderr, before it was broken off."""
@@ -141,9 +144,15 @@ class Program:
     def _texts(self) -> dict[int, str]:
         if not self.torchrun:
             return {0: self.launcher_said()}
-        logs = Path(self.folder.name).glob("*/attempt_*/*/stderr.log")
+        logs = Path(self.logs.name).glob("*/attempt_*/*/stderr.log")
         texts = {int(log.parent.name): log.read_text(errors="replace") for log in logs}
         return dict(sorted(texts.items()))
+
+
+def end_with_parent(number: int) -> None:
+    """Have Linux send this process a signal when its parent ends, in whatever way; other systems have no such thing."""
+    if sys.platform == "linux":
+        libc.prctl(1, number)  # 1: PR_SET_PDEATHSIG
 
 
 def is_ours(file: str) -> bool:

@@ -5,6 +5,7 @@ import atexit
 import contextlib
 import re
 import signal
+import textwrap
 from collections.abc import Iterator
 
 from IPython.core.error import UsageError
@@ -14,15 +15,16 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 
 from ddp_lessons.workbench.ranks_in_cells import Cell, World
 from ddp_lessons.workbench.ranks_screen import Screen, named, what_went_wrong
+from ddp_lessons.workbench.scripts import PAGE, Refused
 
 MOST = 16  # ranks
 
 
-class RanksFailed(Exception):
-    """A cell did not succeed on all ranks. Shown as one sentence: the ranks' own tracebacks are above it."""
+class RanksFailed(Refused):
+    """A cell did not succeed on all ranks; their own tracebacks are above it."""
 
     def _render_traceback_(self) -> list[str]:
-        return [str(self)]
+        return textwrap.wrap(str(self), PAGE)
 
 
 @contextlib.contextmanager

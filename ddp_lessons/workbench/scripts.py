@@ -3,6 +3,7 @@
 import difflib
 import os
 import tempfile
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -16,11 +17,14 @@ from ddp_lessons.workbench.source import in_notebook, notebook_names, source_of
 ROOT = Path(__file__).parents[2]
 
 
+PAGE = 90  # columns, about what Jupyter Lab shows without breaking words
+
+
 class Refused(Exception):
     """What was asked cannot be done; a notebook shows it as one sentence, without a traceback."""
 
     def _render_traceback_(self) -> list[str]:
-        return [f"{type(self).__name__}: {self}"]
+        return textwrap.wrap(f"{type(self).__name__}: {self}", PAGE)
 
 
 def script_path(lesson: ModuleType | str) -> Path:
