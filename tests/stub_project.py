@@ -60,7 +60,7 @@ class Project:
             shutil.copy(source, self.folder)
         (self.folder / "pyproject.toml").write_text(PYPROJECT)
         (self.folder / "pytest.py").write_text(SAYS_ARGUMENTS)
-        (self.folder / "ddp_lessons" / "workbench" / "launch.py").write_text(LAUNCHER)
+        (self.folder / "ddp_lessons" / "workbench" / "__main__.py").write_text(LAUNCHER)
         self.wheels.mkdir()
         tiny = {f"tiny/file{i}.txt": "text" for i in range(files)}
         write_wheel(self.wheels, "tiny", {"tiny/__init__.py": "", **tiny})

@@ -55,7 +55,7 @@ def test_a_rank_that_has_left_is_told(script, mark):
 
 
 def test_ranks_that_compute_in_silence_are_not_stuck(script):
-    busy = "import time\nend = time.monotonic() + 7\nwhile time.monotonic() < end: pass\nprint('done')"
+    busy = "import time\nend = time.monotonic() + 7\nwhile time.monotonic() < end: pass\nprint('done\\n', end='')"
     assert launch(script("busy", busy), ranks=2, stuck=3) == ["done", "done"]
 
 

@@ -120,7 +120,8 @@ def test_bad_line_is_one_sentence(notebook, line):
 )
 def test_ranks_that_do_not_start_give_the_reason(notebook, tmp_path, module, code, reason):
     (tmp_path / f"{module}.py").write_text(code)
-    notebook.run(f"%ranks stop\nimport os; before = os.environ['PYTHONPATH']\nos.environ['PYTHONPATH'] = '{tmp_path}'")
+    notebook.run("%ranks stop\nimport os; before = os.environ.get('PYTHONPATH', '')")
+    notebook.run(f"os.environ['PYTHONPATH'] = '{tmp_path}'")
     notebook.run("%%ranks 1\npass")
     assert notebook.error[0].startswith(f"No ranks: {reason}") and len(notebook.error) == 1
     notebook.run("os.environ['PYTHONPATH'] = before")
