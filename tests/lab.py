@@ -1,5 +1,6 @@
 """Jupyter Lab as `start.py lab` starts it, and a notebook open in it: what a reader does, and what they see."""
 
+import importlib.util
 import json
 import os
 import shutil
@@ -15,7 +16,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from ranks import gone
-from test_setup import ROOT, load_start
+from stub_project import ROOT
 
 from ddp_lessons.workbench.program import end_with_parent
 
@@ -52,9 +53,18 @@ def running_lab(folder: Path) -> Iterator[Callable[[str], str]]:
         assert gone(mark)
 
 
+def start_py():
+    """Return start.py as a module of its own, so that its settings may be bent."""
+    sys.path.insert(0, str(ROOT))  # for starting/, which no package holds
+    spec = importlib.util.spec_from_file_location("start_of_a_test", ROOT / "start.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def start_lab(folder: Path, mark: str) -> subprocess.Popen:
     """Start the command that `start.py lab` runs, with `mark` in its environment, and nothing of the user's own."""
-    start = load_start()
+    start = start_py()
     start.ROOT, start.PYTHON = folder, Path(sys.executable)
     start.has_browser, start.run = lambda: False, lambda command, *_: command
     command = start.lab("--LabApp.expose_app_in_browser=True")  # for STATE

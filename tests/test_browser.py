@@ -34,7 +34,7 @@ if dist.get_rank() == 0:
 else:
     dist.barrier()"""
 # what the cell says then: this one line knows the words
-WHERE = r"[Rr]ank 0 waits in broadcast, cell line 5; rank 1 waits in barrier, cell line 7"
+WHERE = "rank 0 waits in broadcast, cell line 5; rank 1 waits in barrier, cell line 7".replace(" ", r"\s")  # folded
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +101,7 @@ def test_the_stop_button_ends_ranks_that_hang_and_keeps_the_notebook(opened):
     notebook.page.get_by_role("button", name="Interrupt the kernel").click()
     notebook.until(lambda: notebook.ended(1), 10)
     notebook.picture("stopped")
-    labelled, sentence = notebook.seen(1).rsplit("\n", 1)
-    assert labelled == "rank 0: joined\nrank 1: joined" and re.fullmatch(r"Interrupted\b[^.]+\.", sentence)
+    assert re.fullmatch(rf"rank 0: joined\nrank 1: joined\nInterrupted, while {WHERE}[^.]+\.", notebook.seen(1))
     notebook.run(2)
     notebook.run(3)
     assert notebook.seen(2) == "7" and notebook.seen(3) == "rank 0: 2\nrank 1: 2"
