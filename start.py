@@ -62,9 +62,9 @@ def train(*more):
 
 
 def test(*more):
-    """Runs every test and every notebook; pytest cleans up on Ctrl-C's signal only."""
+    """Runs every test and every notebook, two files at a time; pytest cleans up on Ctrl-C's signal only."""
     always = dict.fromkeys([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], signal.SIGINT)
-    return run([PYTHON, "-m", "pytest", "--nbval", *more], always)
+    return run([PYTHON, "-m", "pytest", "--nbval", "-n2", "--dist=loadfile", *more], always)
 
 
 def main(arguments):

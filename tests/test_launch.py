@@ -71,6 +71,12 @@ def test_a_number_of_ranks_that_cannot_be_is_told(ranks, script):
         launch(script("hello", ""), ranks=ranks)
 
 
+@pytest.mark.parametrize("wait", [{"timeout": 0}, {"timeout": "10"}, {"stuck": -1}])
+def test_a_time_out_that_cannot_be_is_told(wait, script):
+    with pytest.raises(LaunchError, match="^(timeout|stuck)=.* is no number of seconds above 0$"):
+        launch(script("hello", ""), **wait)
+
+
 @pytest.mark.parametrize(("ranks", "who"), [(None, "the script"), (2, "rank 0")])
 def test_a_failing_script_says_why_and_ends_all_ranks(ranks, who, script, mark, capsys):
     name = script("broken", """
@@ -106,9 +112,10 @@ def test_a_timeout_ends_all_ranks(ranks, timeout, script, mark):
     assert gone(mark, seconds=5)
 
 
-def test_an_interrupt_ends_all_ranks(script, mark, when_printed):
-    when_printed("ready 1", lambda: os.kill(os.getpid(), signal.SIGINT))
-    with pytest.raises(LaunchError, match="^interrupted: rank 0 is at line 3; rank 1 is at line 3; all"):
+@pytest.mark.parametrize("presses", [1, 3])
+def test_an_interrupt_ends_all_ranks_however_often_the_button_is_pressed(presses, script, mark, when_printed):
+    when_printed("ready 1", lambda: [os.kill(os.getpid(), signal.SIGINT) for _ in range(presses)])
+    with pytest.raises(LaunchError, match="^interrupted: rank 0 .*; rank 1 is at line 3; all"):
         launch(script("sleeper", SLEEPER), ranks=2)
     assert gone(mark, seconds=5)
 

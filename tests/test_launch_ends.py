@@ -104,7 +104,7 @@ def test_twenty_interrupts_at_any_moment_leave_nothing(script, mark, terminal):
         return process.wait(timeout=15), process.stderr.read()
 
     with ThreadPoolExecutor(2) as pool:
-        ends = list(pool.map(interrupted_after, [0.2 * i for i in range(20)]))
+        ends = list(pool.map(interrupted_after, [0.1 * i for i in range(20)]))
     assert {code for code, _ in ends} == {130}
     assert not [said for _, said in ends if said and not re.fullmatch(r"interrupted: .*\.\n", said)]
     assert gone(mark, seconds=5)

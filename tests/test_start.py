@@ -72,7 +72,7 @@ def test_an_old_python_that_lies_here_says_so(project):
 def test_train_and_test_pass_on_what_is_given(project):
     assert project.run("train") == (0, "[]\n", "")
     assert project.run("train", "lesson2_ranks", "--ranks", "3") == (0, "['lesson2_ranks', '--ranks', '3']\n", "")
-    assert project.run("test", "-k", "blocks") == (0, "['--nbval', '-k', 'blocks']\n", "")
+    assert project.run("test", "-k", "blocks") == (0, "['--nbval', '-n2', '--dist=loadfile', '-k', 'blocks']\n", "")
 
 
 def test_lab_takes_another_port_where_8888_is_taken(tmp_path):

@@ -24,10 +24,11 @@ def main(arguments: list[str]) -> None:
             signal.signal(number, stop)
     try:
         launch_as_asked(arguments)
-    except (KeyboardInterrupt, Refused) as error:
-        if str(error):
-            print(f"{error}.", file=sys.stderr)
-        sys.exit(128 + came[0] if came else 1)
+    except KeyboardInterrupt:
+        sys.exit(128 + came[0])
+    except Refused as error:
+        print(f"{error}.", file=sys.stderr)
+        sys.exit(128 + error.signal if getattr(error, "signal", 0) else 1)
 
 
 def launch_as_asked(arguments: list[str]) -> None:

@@ -8,7 +8,7 @@ import textwrap
 from types import ModuleType
 
 from ddp_lessons.workbench.mnist import mend_mnist
-from ddp_lessons.workbench.program import FAILED, Program
+from ddp_lessons.workbench.program import FAILED, Program, held_back
 from ddp_lessons.workbench.scripts import ROOT, Refused, script_path
 
 MOST = 64  # ranks on one machine
@@ -28,7 +28,9 @@ class Run(list):
 
 
 class LaunchError(Refused):
-    """A launched script did not end well."""
+    """A launched script did not end well; `signal` is the number of the one that stopped it, or 0."""
+
+    signal = 0
 
 
 def launch(
@@ -47,6 +49,9 @@ def launch(
         raise LaunchError(f"there is no script {path.stem}: write_script it first, or take one of {names}")
     if ranks is not None and not (isinstance(ranks, int) and 1 <= ranks <= MOST):
         raise LaunchError(f"{ranks} ranks cannot be started: their number is a whole one from 1 to {MOST}")
+    for name, seconds in {"timeout": timeout, "stuck": stuck}.items():
+        if not (isinstance(seconds, int | float) and seconds > 0):
+            raise LaunchError(f"{name}={seconds!r} is no number of seconds above 0")
     script = [f"scripts/{path.name}", *map(str, options)]
     if "datasets.MNIST" in path.read_text():
         mend(script)
@@ -71,19 +76,20 @@ def stream(arguments: list[str], timeout: float, stuck: float = 60) -> Run:
 
     What is said on stderr comes at the end, that of the rank that failed first, first. Raises LaunchError as `launch`.
     """
-    try:
-        program = Program(arguments, ROOT)
-    except OSError as error:
-        raise LaunchError(f"the script could not be started: {error}") from None
-    try:
-        lines = Run(map(echo, program.lines(timeout, stuck)))
-        program.process.wait()
-    except KeyboardInterrupt:
-        program.break_off("interrupted")
-    finally:
-        program.end()
-    if program.broken_off:
-        raise LaunchError(f"{program.broken_off}: {program.where()}; all its processes were ended")
+    with held_back() as stops:
+        try:
+            program = Program(arguments, ROOT)
+        except OSError as error:
+            raise LaunchError(f"the script could not be started: {error}") from None
+        try:
+            lines = Run(map(echo, program.lines(timeout, stuck, stops)))
+            program.process.wait()
+        finally:
+            program.end()
+    if program.broken_off or stops:
+        error = LaunchError(f"{program.broken_off or 'interrupted'}: {program.where()}; all its processes were ended")
+        error.signal = stops[0] if stops else 0
+        raise error
     if program.process.returncode:
         raise LaunchError(why_it_failed(program))
     print(*filter(None, program.said().values()), sep="", end="", flush=True)
@@ -104,9 +110,9 @@ def why_it_failed(program: Program) -> str:
     if program.torchrun and not found:
         return f"torchrun {ended(code)}" if code < 0 else f"torchrun failed: {last_line(program.launcher_said())}"
     name = f"rank {rank}" if program.torchrun else "the script"
-    if "Traceback" not in said[rank] and code > 0:
-        return last_line(said[rank]) or f"{name} {ended(code)}"
-    print(said.pop(rank), end="", flush=True)
+    if "Traceback" not in said.get(rank, "") and code > 0:
+        return last_line(said.get(rank, "")) or f"{name} {ended(code)}"
+    print(said.pop(rank, ""), end="", flush=True)
     for other, text in said.items():
         if text:
             print(f"rank {other} then said: {textwrap.shorten(last_line(text), 150, placeholder=' ...')}", flush=True)

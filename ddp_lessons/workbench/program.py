@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -26,6 +26,7 @@ MARK = "DDP_LESSONS_PROGRAM"  # in the environment of all that a program starts
 ABORTED = "Fatal Python error: Aborted"  # faulthandler's first line
 FAILED = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+)")  # torchrun, of the rank that failed first
 STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+TICK = 0.1  # seconds between two looks at what runs
 
 libc = ctypes.CDLL(None)  # found before any fork: little is safe between fork and exec
 
@@ -38,7 +39,8 @@ class Program:
         self.mark = str(uuid.uuid4())
         self.logs = tempfile.TemporaryDirectory(prefix="ddp_lessons-")
         self.broken_off = ""  # why, once it is
-        self.heard, self.computed = time.monotonic(), 0.0  # when it last did something, and the CPU seconds until then
+        self.heard = self.looked = time.monotonic()  # when it last did something, and when we looked for that
+        self.computed = 0.0  # CPU seconds, when it was last seen to have computed
         with open(Path(self.logs.name, "stderr"), "wb") as stderr:
             self.process = subprocess.Popen(
                 [sys.executable, *arguments],
@@ -63,10 +65,13 @@ class Program:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # SIGABRT would leave a core dump
         end_with_parent(signal.SIGTERM if self.torchrun else signal.SIGKILL)
 
-    def lines(self, timeout: float, stuck: float) -> Iterator[str]:
-        """Yield each line as it is printed; break the program off after `timeout` seconds, or `stuck` idle ones."""
+    def lines(self, timeout: float, stuck: float, stops: Sequence[int] = ()) -> Iterator[str]:
+        """Yield each line as it is printed.
+
+        Breaks the program off after `timeout` seconds, after `stuck` idle ones, or once there is a signal in `stops`.
+        """
         over = threading.Event()
-        watch = threading.Thread(target=self._watch, args=(over, timeout, stuck), daemon=True)
+        watch = threading.Thread(target=self._watch, args=(over, timeout, stuck, stops), daemon=True)
         watch.start()
         try:
             for line in self.process.stdout:
@@ -76,46 +81,47 @@ class Program:
             over.set()
             watch.join()
 
-    def _watch(self, over: threading.Event, timeout: float, stuck: float) -> None:
+    def _watch(self, over: threading.Event, timeout: float, stuck: float, stops: Sequence[int]) -> None:
         deadline = time.monotonic() + timeout
-        while not over.wait(min(1, stuck / 10)):
-            if "closing signal" in self.launcher_said() and not over.wait(GRACE):
-                self.kill(but=self.process.pid)  # one has failed, and torchrun would wait 28 s more for the others
+        while not over.wait(TICK):
+            if stops:
+                return self.break_off("interrupted")
             if self.process.poll() is not None:
                 return self.end()  # it was killed, and ranks that it has left behind hold its stdout
             if time.monotonic() > deadline:
                 return self.break_off(f"not done after {timeout:g} s (timeout= allows more)")
             if self._idle_for(stuck):
                 return self.break_off(f"nothing printed or computed for {stuck:g} s (stuck= allows more)")
+            if "closing signal" in self.launcher_said() and not over.wait(GRACE):
+                self.kill(but=self.process.pid)  # one has failed, and torchrun would wait 28 s more for the others
 
     def _idle_for(self, seconds: float) -> bool:
-        processes = self.processes()
-        computed = sum(map(cpu_seconds, processes))
-        if computed - self.computed > IDLE * seconds * len(processes):
-            self.heard, self.computed = time.monotonic(), computed
-        return time.monotonic() - self.heard > seconds
+        now = time.monotonic()
+        if now > self.looked + min(1, seconds / 10):  # looking costs more than a tick should
+            processes, self.looked = self.processes(), now
+            computed = sum(map(cpu_seconds, processes))
+            if computed - self.computed > IDLE * seconds * len(processes):
+                self.heard, self.computed = now, computed
+        return now - self.heard > seconds
 
     def break_off(self, why: str) -> None:
         """End the program; every rank writes down where it is, which faulthandler does at SIGABRT."""
         self.broken_off = why
         for process in self.processes():
-            if process.ppid() == self.process.pid if self.torchrun else process.pid == self.process.pid:
-                process.send_signal(signal.SIGABRT)
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if process.ppid() == self.process.pid if self.torchrun else process.pid == self.process.pid:
+                    process.send_signal(signal.SIGABRT)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(GRACE)
         self.end()
 
     def end(self) -> None:
-        """End all its processes, the kind way first; a second Ctrl-C has to wait until that is done."""
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
-        try:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.terminate()
-                self.process.wait(GRACE + 0.5)  # torchrun gives its ranks GRACE
-            self.kill()
-            self.process.wait()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        """End all its processes, the kind way first."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.terminate()
+            self.process.wait(GRACE + 0.5)  # torchrun gives its ranks GRACE
+        self.kill()
+        self.process.wait()
 
     def kill(self, but: int | None = None) -> None:
         """Kill its processes, whatever they do."""
@@ -147,6 +153,20 @@ class Program:
         logs = Path(self.logs.name).glob("*/attempt_*/*/stderr.log")
         texts = {int(log.parent.name): log.read_text(errors="replace") for log in logs}
         return dict(sorted(texts.items()))
+
+
+@contextlib.contextmanager
+def held_back() -> Iterator[list[int]]:
+    """Have the stop button, or Ctrl-C, fill a list, and not break off our code with processes half started or ended."""
+    came = []
+    main = threading.current_thread() is threading.main_thread()  # elsewhere signals raise nothing
+    stops = [stop for stop in STOPS if main and callable(signal.getsignal(stop))]
+    usual = {stop: signal.signal(stop, lambda number, _frame: came.append(number)) for stop in stops}
+    try:
+        yield came
+    finally:
+        for stop, handler in usual.items():
+            signal.signal(stop, handler)
 
 
 def end_with_parent(number: int) -> None:

@@ -4,15 +4,14 @@ import asyncio
 import atexit
 import contextlib
 import re
-import signal
 import textwrap
-from collections.abc import Iterator
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
+from ddp_lessons.workbench.program import held_back
 from ddp_lessons.workbench.ranks_in_cells import Cell, World
 from ddp_lessons.workbench.ranks_screen import Screen, named, what_went_wrong
 from ddp_lessons.workbench.scripts import PAGE, Refused
@@ -25,17 +24,6 @@ class RanksFailed(Refused):
 
     def _render_traceback_(self) -> list[str]:
         return textwrap.wrap(str(self), PAGE)
-
-
-@contextlib.contextmanager
-def stop_button() -> Iterator[list]:
-    """Have the stop button fill a list, and not break off our code, which would leave ranks half started or ended."""
-    pressed = []
-    usual = signal.signal(signal.SIGINT, lambda *_: pressed.append(True))
-    try:
-        yield pressed
-    finally:
-        signal.signal(signal.SIGINT, usual)
 
 
 @magics_class
@@ -54,7 +42,7 @@ class RanksMagics(Magics):
         """`%ranks status` says of each rank whether it is alive; `%ranks stop` ends them all."""
         if line.split() not in (["status"], ["stop"]):
             raise UsageError(f"%ranks {line}: there are %ranks status, %ranks stop, and %%ranks 2 above a cell")
-        with stop_button():
+        with held_back():
             self._look()
             if line.strip() == "stop":
                 self.stop()
@@ -77,7 +65,7 @@ class RanksMagics(Magics):
         # a first line in place of the magic's, so that tracebacks count lines as the notebook does
         code = cell if cell.lstrip().startswith("%%") else f"# %%ranks {line}\n{cell}"
         number = len(self.shell.history_manager.input_hist_parsed) - 1
-        with stop_button() as pressed:
+        with held_back() as pressed:
             sentence = self._run(world_size, Cell(code, only, timeout, number), pressed)
         if sentence:
             raise RanksFailed(sentence)
