@@ -1,6 +1,7 @@
 """A project folder of a test's own, with scripts that `launch` finds, from a notebook's kernel or from a terminal."""
 
 import inspect
+import signal
 import subprocess
 import sys
 import uuid
@@ -8,6 +9,7 @@ from importlib import import_module
 
 import pytest
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup all that tests start would ignore it
 MODULES_WITH_ROOT = [f"ddp_lessons.workbench.{name}" for name in ("launch", "mnist", "program", "scripts")]
 TERMINAL = """
 import sys
