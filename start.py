@@ -11,6 +11,8 @@ import signal
 import sys
 import webbrowser
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # for python3 -I, which leaves it out
+
 from starting.install import floor, install
 from starting.run import PYTHON, ROOT, run
 

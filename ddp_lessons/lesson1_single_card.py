@@ -1,5 +1,7 @@
 """Train a classifier of MNIST on a single card."""
 
+import os
+
 import torch
 from torch import optim
 from torch.utils.data import DataLoader
@@ -18,8 +20,9 @@ def main() -> None:
     device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
     torch.manual_seed(args.seed)
     train_set = load_mnist(args.data, train=True, samples=args.samples)
-    if min(args.epochs, args.batch_size, args.samples or 1, len(train_set)) < 1:
-        options.error("epochs, batch size and samples are numbers from 1, and each rank needs a sample of its own")
+    sizes = args.epochs, args.batch_size, args.samples or 1, len(train_set)
+    if min(sizes) < 1 or os.path.exists(args.save) > os.path.isfile(args.save):
+        options.error("epochs, batch size and samples are numbers from 1, for each rank a sample; --save is a file")
     loader = DataLoader(train_set, args.batch_size, shuffle=True, collate_fn=tuple)
     test_loader = DataLoader(load_mnist(args.data, train=False), 1000, collate_fn=tuple)
     model = build_model(args.model).to(device)

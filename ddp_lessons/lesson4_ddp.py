@@ -1,6 +1,7 @@
 """Train a classifier of MNIST on a single card or on many."""
 
 import argparse
+import os
 
 import torch
 import torch.distributed as dist
@@ -32,8 +33,9 @@ def main() -> None:
             load_mnist(args.data, True, 1), load_mnist(args.data, False, 1)  # one rank of each machine unpacks first
         dist.barrier()
     train_set = load_mnist(args.data, train=True, samples=args.samples)
-    if min(args.epochs, args.batch_size, args.samples or 1, len(train_set) // world_size) < 1:
-        options.error("epochs, batch size and samples are numbers from 1, and each rank needs a sample of its own")
+    sizes = args.epochs, args.batch_size, args.samples or 1, len(train_set) // world_size
+    if min(sizes) < 1 or os.path.exists(args.save) > os.path.isfile(args.save):
+        options.error("epochs, batch size and samples are numbers from 1, for each rank a sample; --save is a file")
     sampler = DistributedSampler(train_set, seed=args.seed) if distributed else None
     loader = DataLoader(train_set, args.batch_size, shuffle=not distributed, sampler=sampler, collate_fn=tuple)
     test_loader = DataLoader(load_mnist(args.data, train=False), 1000, collate_fn=tuple)

@@ -28,8 +28,7 @@ def training_options() -> argparse.ArgumentParser:
     options.add_argument("--lr", type=float, default=0.01, help="learning rate, before scaling by the ranks")
     options.add_argument("--samples", type=int, help="train on this many images only")
     options.add_argument("--seed", type=int, default=0, help="for the first weights and the order")
-    saved = "ddp_model.pth" if "RANK" in os.environ else "model.pth"
-    options.add_argument("--save", default=saved, help="file for the trained weights")
+    options.add_argument("--save", default="ddp_" * ("RANK" in os.environ) + "model.pth", help="file for the weights")
     return options
 
 
@@ -107,7 +106,7 @@ def save_model(model, path: str) -> None:
                 torch.save(model.state_dict(), file)
             os.replace(f"{folder}/weights", path)
     except (OSError, RuntimeError) as error:
-        raise SystemExit(f"{path} was not saved, and is as it was: {error}") from None
+        raise SystemExit(f"{path} was not saved, and is as it was: {error.__context__ or error}") from None
 
 
 def main() -> None:
@@ -125,8 +124,9 @@ def main() -> None:
             load_mnist(args.data, True, 1), load_mnist(args.data, False, 1)  # one rank of each machine unpacks first
         dist.barrier()
     train_set = load_mnist(args.data, train=True, samples=args.samples)
-    if min(args.epochs, args.batch_size, args.samples or 1, len(train_set) // world_size) < 1:
-        options.error("epochs, batch size and samples are numbers from 1, and each rank needs a sample of its own")
+    sizes = args.epochs, args.batch_size, args.samples or 1, len(train_set) // world_size
+    if min(sizes) < 1 or os.path.exists(args.save) > os.path.isfile(args.save):
+        options.error("epochs, batch size and samples are numbers from 1, for each rank a sample; --save is a file")
     sampler = DistributedSampler(train_set, seed=args.seed) if distributed else None
     loader = DataLoader(train_set, args.batch_size, shuffle=not distributed, sampler=sampler, collate_fn=tuple)
     test_loader = DataLoader(load_mnist(args.data, train=False), 1000, collate_fn=tuple)

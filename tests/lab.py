@@ -18,7 +18,7 @@ import pytest
 from ranks import gone
 from stub_project import ROOT
 
-from ddp_lessons.workbench.program import end_with_parent
+from ddp_lessons.workbench.processes import end_with_parent
 
 STATE = """() => {
     const notebook = window.jupyterapp?.shell.currentWidget

@@ -14,10 +14,11 @@ from small_disk import small_disk
 from ddp_lessons.blocks.checkpoint import load_model
 from ddp_lessons.blocks.model import build_model
 
-TOO_FEW = "epochs, batch size and samples are numbers from 1, and each rank needs a sample of its own"
+TOO_FEW = "epochs, batch size and samples are numbers from 1, for each rank a sample; --save is a file"
 BAD = {
     "--epochs 0": TOO_FEW,
     "--samples 1": TOO_FEW,  # for two ranks
+    "--save /dev/null": TOO_FEW,
     "--epocs 2": "unrecognized arguments: --epocs 2",
 }
 
@@ -39,7 +40,7 @@ def test_under_torchrun_rank_0_alone_says_it_first(options, mark):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ("lesson9", "there is no script lesson9: write_script it first, or take one of lesson1_single_card, "),
+        ("lesson9", "there is no script lesson9; write_script makes one of a lesson, and there are "),
         ("lesson4_ddp --ranks 0", "0 ranks cannot be started: their number is a whole one from 1 to 64."),
         ("lesson4_ddp --ranks two", "start.py train: error: argument --ranks: invalid int value: 'two'"),
         ("lesson4_ddp --data /proc/no", "no MNIST can be put into '/proc/no': "),

@@ -61,14 +61,19 @@ def test_epochs_are_read_from_the_lines():
 
 def test_a_missing_script_is_told_with_those_there_are(script):
     script("lesson1", "")
-    with pytest.raises(LaunchError, match="^there is no script lesson9: write_script it .*take one of lesson1$"):
+    with pytest.raises(LaunchError, match="^there is no script lesson9; .* there are lesson1$"):
         launch("lesson9")
 
 
-@pytest.mark.parametrize("ranks", [0, -1, 65, 1.5, "2"])
+@pytest.mark.parametrize("ranks", [0, -1, 65, 1.5, "2", True])
 def test_a_number_of_ranks_that_cannot_be_is_told(ranks, script):
-    with pytest.raises(LaunchError, match=f"^{ranks} ranks cannot be started: .* from 1 to 64$"):
+    with pytest.raises(LaunchError, match=f"^{ranks!r} ranks cannot be started: .* from 1 to 64$"):
         launch(script("hello", ""), ranks=ranks)
+
+
+def test_a_number_of_ranks_without_its_name_is_told(script):
+    with pytest.raises(LaunchError, match="^a script has no option 2; ranks=2 starts as many ranks$"):
+        launch(script("hello", ""), 2)
 
 
 @pytest.mark.parametrize("wait", [{"timeout": 0}, {"timeout": "10"}, {"stuck": -1}])
@@ -134,5 +139,5 @@ def error_in_a_cell(folder):
 
 def test_a_notebook_shows_one_sentence_folded_to_its_page_and_no_traceback(tmp_path: Path):
     [shown] = run_all([(error_in_a_cell, tmp_path)])
-    assert shown.startswith("LaunchError: there is no script nothing: write_script it first, or take one of\n")
+    assert shown.startswith("LaunchError: there is no script nothing; write_script makes one of a lesson, and")
     assert "Traceback" not in shown and max(map(len, shown.splitlines())) <= 90

@@ -11,7 +11,7 @@ import pytest
 from ranks import gone
 
 from ddp_lessons.workbench.launch import LaunchError, launch
-from ddp_lessons.workbench.program import environment
+from ddp_lessons.workbench.processes import environment
 
 MISMATCH = """
     import sys
@@ -91,6 +91,14 @@ def test_a_signal_to_the_launcher_ends_ranks_that_ignore_it(number, ranks, scrip
     said = process.stderr.read()
     assert said == "" if number == signal.SIGKILL else re.fullmatch(r"interrupted: .*rank 0 .*\.\n", said)
     assert gone(mark, seconds=5)
+
+
+@pytest.mark.parametrize("ranks", [None, 2])
+def test_what_a_script_leaves_behind_is_no_reason_to_wait(ranks, script, mark):
+    leaves = "import subprocess\nsubprocess.Popen(['env', '-i', 'setsid', 'sleep', '9'])\nprint('done\\n', end='')"
+    start = time.monotonic()
+    assert launch(script("leaves", leaves), ranks=ranks) == ["done"] * (ranks or 1)
+    assert time.monotonic() - start < 9
 
 
 def test_twenty_interrupts_at_any_moment_leave_nothing(script, mark, terminal):

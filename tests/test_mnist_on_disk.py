@@ -43,7 +43,8 @@ def assert_whole(raw):
     """Assert that every archive is the official one, and unpacked whole."""
     for name, (md5, size) in FILES.items():
         assert hashlib.md5((raw / f"{name}.gz").read_bytes()).hexdigest() == md5
-        assert (raw / name).stat().st_size == size
+        content = (raw / name).read_bytes()
+        assert len(content) == size and content == gzip.decompress((raw / f"{name}.gz").read_bytes())
 
 
 @pytest.mark.parametrize("how", ["missing", "truncated", "wrong", "half unpacked"])
@@ -55,6 +56,20 @@ def test_a_damaged_archive_is_mended_from_the_repository(how, tmp_path, capsys):
     told = f"{raw}/train-labels-idx1-ubyte.gz was {was}: taken from the repository\n"
     assert capsys.readouterr().out == ("" if how == "half unpacked" else told)
     assert_whole(raw)
+
+
+def test_data_other_than_mnist_is_left_as_it_is(tmp_path):
+    raw = tmp_path / "MNIST" / "raw"
+    raw.mkdir(parents=True)
+    other = raw / "train-images-idx3-ubyte.gz"
+    other.write_bytes(gzip.compress(bytes(FILES[other.stem][1])))
+    before = other.read_bytes()
+    with pytest.raises(ValueError, match="train-images-idx3-ubyte.gz holds other data than MNIST$"):
+        mend_mnist(tmp_path)
+    other.rename(raw / "train-images-idx3-ubyte")
+    with pytest.raises(ValueError, match="train-images-idx3-ubyte holds other data than MNIST$"):
+        mend_mnist(tmp_path)
+    assert [path.read_bytes() for path in raw.iterdir()] == [before]
 
 
 def test_launch_mends_the_archives_first(tmp_path):
@@ -69,9 +84,10 @@ def test_the_repositorys_own_archive_is_mended_from_git(tmp_path):
     subprocess.run(["git", "clone", "-q", ROOT, tmp_path / "clone"], check=True, timeout=60)
     raw = tmp_path / "clone" / "data" / "MNIST" / "raw"
     (raw / "t10k-images-idx3-ubyte.gz").write_bytes(b"broken")
+    (raw / "t10k-labels-idx1-ubyte").write_bytes(bytes(8 + 10000))  # the size is right, and the rest is lost
     mend = "from ddp_lessons.workbench.mnist import *; mend_mnist(ROOT / 'data')"
     done = run([sys.executable, "-c", mend], folder=tmp_path, PYTHONPATH=str(tmp_path / "clone"))
-    assert done.stdout.endswith("t10k-images-idx3-ubyte.gz was damaged: taken from the repository\n"), done.stderr
+    assert "t10k-images-idx3-ubyte.gz was damaged: taken from the repository\n" in done.stdout, done.stderr
     assert_whole(raw)
 
 

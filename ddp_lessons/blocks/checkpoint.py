@@ -16,7 +16,7 @@ def save_model(model, path: str) -> None:
                 torch.save(model.state_dict(), file)
             os.replace(f"{folder}/weights", path)
     except (OSError, RuntimeError) as error:
-        raise SystemExit(f"{path} was not saved, and is as it was: {error}") from None
+        raise SystemExit(f"{path} was not saved, and is as it was: {error.__context__ or error}") from None
 
 
 def load_model(model, path: str) -> None:

@@ -19,8 +19,7 @@ def training_options() -> argparse.ArgumentParser:
     options.add_argument("--lr", type=float, default=0.01, help="learning rate, before scaling by the ranks")
     options.add_argument("--samples", type=int, help="train on this many images only")
     options.add_argument("--seed", type=int, default=0, help="for the first weights and the order")
-    saved = "ddp_model.pth" if "RANK" in os.environ else "model.pth"
-    options.add_argument("--save", default=saved, help="file for the trained weights")
+    options.add_argument("--save", default="ddp_" * ("RANK" in os.environ) + "model.pth", help="file for the weights")
     return options
 
 

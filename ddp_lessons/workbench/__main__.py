@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ddp_lessons.workbench.launch import launch
-from ddp_lessons.workbench.program import STOPS
+from ddp_lessons.workbench.processes import STOPS
 from ddp_lessons.workbench.scripts import Refused
 
 

@@ -5,10 +5,12 @@ import re
 import shlex
 import signal
 import textwrap
+from pathlib import Path
 from types import ModuleType
 
 from ddp_lessons.workbench.mnist import mend_mnist
-from ddp_lessons.workbench.program import FAILED, Program, held_back
+from ddp_lessons.workbench.processes import held_back
+from ddp_lessons.workbench.program import FAILED, Program
 from ddp_lessons.workbench.scripts import ROOT, Refused, script_path
 
 MOST = 64  # ranks on one machine
@@ -43,21 +45,28 @@ def launch(
     Raises LaunchError if the script fails, if it is not done within `timeout` seconds, or if for `stuck` seconds no
     rank prints or computes anything: then it says where each rank was. Nothing is left running.
     """
-    path = script_path(lesson)
+    path = script_path(Path(lesson).stem if isinstance(lesson, str) else lesson)
     if not path.is_file():
         names = ", ".join(sorted(p.stem for p in path.parent.glob("*.py")))
-        raise LaunchError(f"there is no script {path.stem}: write_script it first, or take one of {names}")
-    if ranks is not None and not (isinstance(ranks, int) and 1 <= ranks <= MOST):
-        raise LaunchError(f"{ranks} ranks cannot be started: their number is a whole one from 1 to {MOST}")
-    for name, seconds in {"timeout": timeout, "stuck": stuck}.items():
-        if not (isinstance(seconds, int | float) and seconds > 0):
-            raise LaunchError(f"{name}={seconds!r} is no number of seconds above 0")
+        raise LaunchError(f"there is no script {path.stem}; write_script makes one of a lesson, and there are {names}")
+    check_numbers(options, ranks, timeout, stuck)
     script = [f"scripts/{path.name}", *map(str, options)]
     if "datasets.MNIST" in path.read_text():
         mend(script)
     command = ["python"] if ranks is None else ["torchrun", "--standalone", "--nproc-per-node", str(ranks)]
     print("$ OMP_NUM_THREADS=1", shlex.join(command + script), flush=True)
     return stream(script if ranks is None else ["-m", "torch.distributed.run", *command[1:], *script], timeout, stuck)
+
+
+def check_numbers(options: tuple, ranks: object, timeout: object, stuck: object) -> None:
+    """Raise LaunchError where a number cannot be what it is meant for."""
+    if options and isinstance(options[0], int):
+        raise LaunchError(f"a script has no option {options[0]}; ranks={options[0]} starts as many ranks")
+    if ranks is not None and not (type(ranks) is int and 1 <= ranks <= MOST):
+        raise LaunchError(f"{ranks!r} ranks cannot be started: their number is a whole one from 1 to {MOST}")
+    for name, seconds in {"timeout": timeout, "stuck": stuck}.items():
+        if not (isinstance(seconds, int | float) and seconds > 0):
+            raise LaunchError(f"{name}={seconds!r} is no number of seconds above 0")
 
 
 def mend(script: list[str]) -> None:
@@ -67,7 +76,7 @@ def mend(script: list[str]) -> None:
     folder = parser.parse_known_args(script)[0].data or "data"
     try:
         mend_mnist(ROOT / folder)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise LaunchError(f"no MNIST can be put into {folder!r}: {error}; give another folder with --data") from None
 
 

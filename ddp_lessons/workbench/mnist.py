@@ -1,9 +1,12 @@
 """MNIST on disk, whole and unpacked before ranks read it: then none of them has to unpack, mend or wait."""
 
+import contextlib
 import gzip
 import hashlib
 import shutil
+import struct
 import subprocess
+import zlib
 from pathlib import Path
 
 from ddp_lessons.workbench.scripts import ROOT, write_whole
@@ -20,24 +23,30 @@ FILES = {  # md5 of the packed file, as torchvision.datasets.MNIST has it, and b
 def mend_mnist(folder: Path) -> None:
     """Make the MNIST in `folder` whole, from the archives of the course or from git, and say so where it was not.
 
-    What neither has is left to the script, which downloads it. Raises OSError where `folder` cannot be written.
+    What neither has is left to the script, which downloads it. Raises OSError where `folder` cannot be written, and
+    ValueError where it holds other data than MNIST, which is left as it is.
     """
     raw = folder / "MNIST" / "raw"
     for name, (md5, size) in FILES.items():
         unpacked, archive = raw / name, raw / f"{name}.gz"
-        wanted = archive.exists() or raw == OURS  # an archive is no use to who has it unpacked
-        if has_size(unpacked, size) and not (wanted and not has_md5(archive, md5)):
-            continue
+        if raw != OURS and unpacked.is_file() and unpacked.stat().st_size == size:
+            continue  # the reader's own, and torchvision looks at the archive only to unpack it
+        if raw != OURS and unpacked.exists() and not archive.exists():
+            raise ValueError(f"{unpacked} holds other data than MNIST")
         if not has_md5(archive, md5):
-            mend_archive(archive, md5)
-        unpacked.unlink(missing_ok=True)
-        if archive.exists():
+            mend_archive(archive, md5, size)
+        if not archive.exists():
+            unpacked.unlink(missing_ok=True)  # or torchvision would not download
+        elif not holds(unpacked, archive):
             write_whole(unpacked, gzip.decompress(archive.read_bytes()))
 
 
-def mend_archive(archive: Path, md5: str) -> None:
+def mend_archive(archive: Path, md5: str, size: int) -> None:
     """Put a good copy in the place of an archive that is missing or damaged; with none to be had, leave nothing."""
     what = "damaged" if archive.exists() else "missing"
+    with contextlib.suppress(OSError, EOFError, zlib.error):
+        if len(gzip.decompress(archive.read_bytes())) == size:
+            raise ValueError(f"{archive} holds other data than MNIST")
     ours = OURS / archive.name
     packed = ours.read_bytes() if has_md5(ours, md5) else from_git(f"data/MNIST/raw/{archive.name}")
     if hashlib.md5(packed).hexdigest() == md5:
@@ -49,9 +58,10 @@ def mend_archive(archive: Path, md5: str) -> None:
         print(f"{archive} is {what}, and the repository has no copy: it will be downloaded")
 
 
-def has_size(path: Path, size: int) -> bool:
-    """Tell whether a file is there, with so many bytes."""
-    return path.is_file() and path.stat().st_size == size
+def holds(unpacked: Path, archive: Path) -> bool:
+    """Tell whether a file is what an archive unpacks to, by the checksum and size at the archive's end."""
+    content = unpacked.read_bytes() if unpacked.is_file() else b""
+    return archive.read_bytes()[-8:] == struct.pack("<II", zlib.crc32(content), len(content))
 
 
 def has_md5(path: Path, md5: str) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from ipykernel.compiler import get_file_name
 from jupyter_client import BlockingKernelClient
 
-from ddp_lessons.workbench.program import end_with_parent
+from ddp_lessons.workbench.processes import end_with_parent
 from ddp_lessons.workbench.stuck import where
 
 KERNEL = ["-m", "ipykernel_launcher"]

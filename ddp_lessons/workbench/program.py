@@ -1,15 +1,14 @@
 """A script that runs, with all its processes: what they say, where they hang, and their end."""
 
 import contextlib
-import ctypes
 import os
 import re
 import resource
+import select
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import psutil
 
+from ddp_lessons.workbench.processes import children, cpu_seconds, end_with_parent, environment, kill
 from ddp_lessons.workbench.scripts import ROOT
 from ddp_lessons.workbench.stuck import where
 
@@ -25,10 +25,7 @@ IDLE = 0.05  # of a core: a waiting rank stays under it, though gloo's own threa
 MARK = "DDP_LESSONS_PROGRAM"  # in the environment of all that a program starts
 ABORTED = "Fatal Python error: Aborted"  # faulthandler's first line
 FAILED = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+)")  # torchrun, of the rank that failed first
-STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 TICK = 0.1  # seconds between two looks at what runs
-
-libc = ctypes.CDLL(None)  # found before any fork: little is safe between fork and exec
 
 
 class Program:
@@ -39,6 +36,8 @@ class Program:
         self.mark = str(uuid.uuid4())
         self.logs = tempfile.TemporaryDirectory(prefix="ddp_lessons-")
         self.broken_off = ""  # why, once it is
+        self.running: set[int] = set()  # the ranks that ran then
+        self.closing = 0.0  # since when torchrun ends its ranks
         self.heard = self.looked = time.monotonic()  # when it last did something, and when we looked for that
         self.computed = 0.0  # CPU seconds, when it was last seen to have computed
         with open(Path(self.logs.name, "stderr"), "wb") as stderr:
@@ -46,8 +45,6 @@ class Program:
                 [sys.executable, *arguments],
                 env=os.environ | self._environment(threads),
                 cwd=folder,
-                text=True,
-                errors="replace",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -66,34 +63,41 @@ class Program:
         end_with_parent(signal.SIGTERM if self.torchrun else signal.SIGKILL)
 
     def lines(self, timeout: float, stuck: float, stops: Sequence[int] = ()) -> Iterator[str]:
-        """Yield each line as it is printed.
+        """Yield each line as it is printed, until the program has ended.
 
-        Breaks the program off after `timeout` seconds, after `stuck` idle ones, or once there is a signal in `stops`.
+        Breaks it off after `timeout` seconds, after `stuck` idle ones, or once there is a signal in `stops`.
         """
-        over = threading.Event()
-        watch = threading.Thread(target=self._watch, args=(over, timeout, stuck, stops), daemon=True)
-        watch.start()
-        try:
-            for line in self.process.stdout:
+        deadline, line = time.monotonic() + timeout, b""
+        while True:
+            ended = self.process.poll() is not None
+            if select.select([self.process.stdout], [], [], 0 if ended else TICK)[0]:
+                read = os.read(self.process.stdout.fileno(), 1 << 16)
                 self.heard = time.monotonic()
-                yield line
-        finally:
-            over.set()
-            watch.join()
+                *lines, line = (line + read).split(b"\n")
+                yield from (f"{text.decode(errors='replace')}\n" for text in lines)
+                if not read:
+                    break
+            elif ended:  # though something that it has left behind may hold its stdout
+                break
+            self._watch(deadline, f"not done after {timeout:g} s (timeout= allows more)", stuck, stops)
+        if line:
+            yield line.decode(errors="replace")
 
-    def _watch(self, over: threading.Event, timeout: float, stuck: float, stops: Sequence[int]) -> None:
-        deadline = time.monotonic() + timeout
-        while not over.wait(TICK):
-            if stops:
-                return self.break_off("interrupted")
-            if self.process.poll() is not None:
-                return self.end()  # it was killed, and ranks that it has left behind hold its stdout
-            if time.monotonic() > deadline:
-                return self.break_off(f"not done after {timeout:g} s (timeout= allows more)")
-            if self._idle_for(stuck):
-                return self.break_off(f"nothing printed or computed for {stuck:g} s (stuck= allows more)")
-            if "closing signal" in self.launcher_said() and not over.wait(GRACE):
-                self.kill(but=self.process.pid)  # one has failed, and torchrun would wait 28 s more for the others
+    def _watch(self, deadline: float, late: str, stuck: float, stops: Sequence[int]) -> None:
+        if self.broken_off:
+            return
+        if stops:
+            self.break_off("interrupted")
+        elif time.monotonic() > deadline:
+            self.break_off(late)
+        elif self._idle_for(stuck):
+            self.break_off(f"nothing printed or computed for {stuck:g} s (stuck= allows more)")
+        elif self.process.poll() is not None:
+            kill(self.processes())  # it was killed, and its ranks still print
+        elif "closing signal" in self.launcher_said():  # one has failed, and torchrun would give the others 30 s
+            self.closing = self.closing or time.monotonic()
+            if time.monotonic() > self.closing + GRACE:
+                kill([process for process in self.processes() if process.pid != self.process.pid])
 
     def _idle_for(self, seconds: float) -> bool:
         now = time.monotonic()
@@ -110,6 +114,7 @@ class Program:
         for process in self.processes():
             with contextlib.suppress(psutil.NoSuchProcess):
                 if process.ppid() == self.process.pid if self.torchrun else process.pid == self.process.pid:
+                    self.running.add(int(environment(process).get("RANK", 0)))
                     process.send_signal(signal.SIGABRT)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(GRACE)
@@ -117,22 +122,17 @@ class Program:
 
     def end(self) -> None:
         """End all its processes, the kind way first."""
+        processes = self.processes()  # some, in an environment of their own, are known only while their parent lives
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.terminate()
             self.process.wait(GRACE + 0.5)  # torchrun gives its ranks GRACE
-        self.kill()
+        kill(processes + self.processes())
         self.process.wait()
 
-    def kill(self, but: int | None = None) -> None:
-        """Kill its processes, whatever they do."""
-        for process in self.processes():
-            with contextlib.suppress(psutil.NoSuchProcess):
-                if process.pid != but:
-                    process.kill()
-
     def processes(self) -> list[psutil.Process]:
-        """Return its living processes, whoever their parent is by now."""
-        return [process for process in psutil.process_iter() if environment(process).get(MARK) == self.mark]
+        """Return its living processes: the marked ones, whoever their parent is by now, and their children."""
+        marked = [process for process in psutil.process_iter() if environment(process).get(MARK) == self.mark]
+        return list({*marked, *children(self.process.pid)})
 
     def launcher_said(self) -> str:
         """Return what torchrun has said on stderr; the script itself, if there is no torchrun."""
@@ -144,8 +144,12 @@ class Program:
 
     def where(self) -> str:
         """Say where each rank was when the program was broken off."""
-        places = {rank: where(text.partition(ABORTED)[2], is_ours) for rank, text in self._texts().items()}
-        return "; ".join(f"rank {rank} {place}" if self.torchrun else f"it {place}" for rank, place in places.items())
+        places = []
+        for rank, text in self._texts().items():
+            begun = ABORTED in text or rank not in self.running
+            place = where(text.partition(ABORTED)[2], is_ours) if begun else "had not begun"
+            places.append(f"rank {rank} {place}" if self.torchrun else f"it {place}")
+        return "; ".join(places) or "no rank had begun"
 
     def _texts(self) -> dict[int, str]:
         if not self.torchrun:
@@ -155,42 +159,6 @@ class Program:
         return dict(sorted(texts.items()))
 
 
-@contextlib.contextmanager
-def held_back() -> Iterator[list[int]]:
-    """Have the stop button, or Ctrl-C, fill a list, and not break off our code with processes half started or ended."""
-    came = []
-    main = threading.current_thread() is threading.main_thread()  # elsewhere signals raise nothing
-    stops = [stop for stop in STOPS if main and callable(signal.getsignal(stop))]
-    usual = {stop: signal.signal(stop, lambda number, _frame: came.append(number)) for stop in stops}
-    try:
-        yield came
-    finally:
-        for stop, handler in usual.items():
-            signal.signal(stop, handler)
-
-
-def end_with_parent(number: int) -> None:
-    """Have Linux send this process a signal when its parent ends, in whatever way; other systems have no such thing."""
-    if sys.platform == "linux":
-        libc.prctl(1, number)  # 1: PR_SET_PDEATHSIG
-
-
 def is_ours(file: str) -> bool:
     """Tell the project's own code from the libraries'."""
     return file.startswith(f"{ROOT}{os.sep}") and "site-packages" not in file
-
-
-def environment(process: psutil.Process) -> dict[str, str]:
-    """Return the environment a process was started with; nothing if that is not for us to see, or it has ended."""
-    try:
-        return process.environ()
-    except (psutil.Error, OSError):
-        return {}
-
-
-def cpu_seconds(process: psutil.Process) -> float:
-    """Return the seconds a process has computed; 0 if it has ended."""
-    try:
-        return sum(process.cpu_times()[:2])
-    except psutil.Error:
-        return 0.0

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import zmq
 
 from ddp_lessons.workbench.one_rank import Rank
+from ddp_lessons.workbench.processes import children, kill
 
 START = 120  # seconds for all ranks to start: sixteen on two cores need 30
 GRACE = 3  # seconds for the others to finish once one rank has failed
@@ -140,12 +141,14 @@ class World:
 
     def end(self) -> None:
         """End all ranks, stuck or not, and all that they have started."""
+        started = [child for rank in self.ranks for child in children(rank.process.pid)]  # in any session
         for rank in self.ranks:
             rank.signal(signal.SIGTERM)
         deadline = time.monotonic() + FAREWELL
         while self.ranks:
             self.ranks[-1].end(deadline)
             self.ranks.pop()
+        kill(started)
         self.port.close()
 
 

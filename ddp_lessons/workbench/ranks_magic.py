@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
-from ddp_lessons.workbench.program import held_back
+from ddp_lessons.workbench.processes import held_back
 from ddp_lessons.workbench.ranks_in_cells import Cell, World
 from ddp_lessons.workbench.ranks_screen import Screen, named, what_went_wrong
 from ddp_lessons.workbench.scripts import PAGE, Refused
@@ -86,7 +86,10 @@ class RanksMagics(Magics):
         return sentence
 
     def _read(self, line: str) -> tuple[int, float, list[int]]:
-        given = parse_argstring(self.ranks, line)
+        try:
+            given = parse_argstring(self.ranks, line)
+        except ValueError as error:  # a quotation mark without its partner
+            raise UsageError(f"%%ranks {line}: {error}") from None
         ranks = given.ranks or str(self.world_size)
         if not (ranks.isdecimal() and 1 <= int(ranks) <= MOST):
             raise UsageError(f"%%ranks {ranks}: the number of ranks is a whole number from 1 to {MOST}")
@@ -95,7 +98,7 @@ class RanksMagics(Magics):
         everyone = [str(rank) for rank in range(int(ranks))]
         only = given.only.split(",") if given.only else everyone
         if not set(only) <= set(everyone):
-            raise UsageError(f"--only {given.only}: the ranks are 0 to {everyone[-1]}, with commas in between")
+            raise UsageError(f"--only {given.only}: the ranks are 0 to {everyone[-1]}, with commas but no spaces")
         return int(ranks), float(given.timeout), sorted(set(map(int, only)))
 
     def _world_of(self, world_size: int, pressed: list) -> World:

@@ -28,7 +28,9 @@ class Refused(Exception):
 
 
 def script_path(lesson: ModuleType | str) -> Path:
-    """Return where the script of a lesson is, or of that name."""
+    """Return where the script of a lesson is, or of that name. Raises Refused for what is neither."""
+    if not isinstance(lesson, str | ModuleType):
+        raise Refused(f"{lesson!r} is neither a lesson nor the name of a script")
     name = lesson if isinstance(lesson, str) else lesson.__name__.split(".")[-1]
     return ROOT / "scripts" / f"{name}.py"
 
@@ -39,6 +41,8 @@ def write_script(lesson: ModuleType) -> None:
     Where you have redefined some of its functions in your notebook, write a second script with those, `my_…`.
     Raises Refused where these would not make a script; a script of yours from before is then left as it was.
     """
+    if not isinstance(lesson, ModuleType):
+        raise Refused(f"{lesson!r} is no lesson: write_script takes the module, such as lesson4_ddp without quotes")
     write(script_path(lesson), *compose(lesson, {}))
     yours = script_path("my_" + script_path(lesson).stem)
     try:
