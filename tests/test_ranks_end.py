@@ -88,6 +88,13 @@ def test_unloading_ends_even_what_ignores_sigterm(notebook):
     assert notebook.seconds < 4 and ended(notebook, seconds=0)
 
 
+def test_stop_ends_what_a_rank_has_started_in_a_session_of_its_own(notebook):
+    notebook.run(f"%%ranks 2{SLEEPER.replace('])', '], start_new_session=True)')}")
+    assert len(processes_with(notebook.mark)) == 5  # the notebook, two ranks, and what each has started
+    notebook.run("%ranks stop")
+    assert len(processes_with(notebook.mark)) == 1
+
+
 def test_shutting_down_ends_the_ranks(tmp_path):
     notebook = Notebook(tmp_path)
     notebook.run("%%ranks 1" + SLEEPER)
