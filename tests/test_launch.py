@@ -117,10 +117,16 @@ def test_a_timeout_ends_all_ranks(ranks, timeout, script, mark):
     assert gone(mark, seconds=5)
 
 
+def test_a_script_that_closes_its_stdout_is_watched_on(script, mark):
+    with pytest.raises(LaunchError, match="^not done after 2 s .*: it is at line 3;"):
+        launch(script("silent", "import os, time\nos.close(1)\ntime.sleep(300)"), timeout=2)
+    assert gone(mark, seconds=5)
+
+
 @pytest.mark.parametrize("presses", [1, 3])
 def test_an_interrupt_ends_all_ranks_however_often_the_button_is_pressed(presses, script, mark, when_printed):
     when_printed("ready 1", lambda: [os.kill(os.getpid(), signal.SIGINT) for _ in range(presses)])
-    with pytest.raises(LaunchError, match="^interrupted: rank 0 .*; rank 1 is at line 3; all"):
+    with pytest.raises(LaunchError, match="^interrupted: rank 0 .*; rank 1 is at line [23]; all"):
         launch(script("sleeper", SLEEPER), ranks=2)
     assert gone(mark, seconds=5)
 

@@ -92,7 +92,6 @@ def stream(arguments: list[str], timeout: float, stuck: float = 60) -> Run:
             raise LaunchError(f"the script could not be started: {error}") from None
         try:
             lines = Run(map(echo, program.lines(timeout, stuck, stops)))
-            program.process.wait()
         finally:
             program.end()
     if program.broken_off or stops:

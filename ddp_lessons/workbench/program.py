@@ -71,13 +71,16 @@ class Program:
         while True:
             ended = self.process.poll() is not None
             if select.select([self.process.stdout], [], [], 0 if ended else TICK)[0]:
-                read = os.read(self.process.stdout.fileno(), 1 << 16)
-                self.heard = time.monotonic()
-                *lines, line = (line + read).split(b"\n")
-                yield from (f"{text.decode(errors='replace')}\n" for text in lines)
-                if not read:
+                if read := os.read(self.process.stdout.fileno(), 1 << 16):
+                    self.heard = time.monotonic()
+                    *lines, line = (line + read).split(b"\n")
+                    yield from (f"{text.decode(errors='replace')}\n" for text in lines)
+                elif ended:
                     break
-            elif ended:  # though something that it has left behind may hold its stdout
+                else:  # it has closed its stdout
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        self.process.wait(TICK)
+            elif ended:  # something that it has left behind holds its stdout
                 break
             self._watch(deadline, f"not done after {timeout:g} s (timeout= allows more)", stuck, stops)
         if line:
