@@ -74,5 +74,5 @@ def from_git(name: str) -> bytes:
     git = shutil.which("git")
     if not git:
         return b""
-    done = subprocess.run([git, "cat-file", "blob", f"HEAD:{name}"], cwd=ROOT, check=False, capture_output=True, timeout=60)
-    return done.stdout
+    command = [git, "cat-file", "blob", f"HEAD:{name}"]
+    return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=60).stdout
