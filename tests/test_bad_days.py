@@ -13,6 +13,7 @@ from small_disk import small_disk
 from stub_project import Project, breaks_off, last_line
 
 NO_NETWORK = {"PIP_RETRIES": "1", "PIP_NO_INDEX": "0", "PIP_FIND_LINKS": ""}
+TEST = ["--nbval", "-n2", "--dist=loadfile"]  # what start.py test gives to pytest
 HEAVY = 2500  # files of the wheel: pip is busy long enough to be met
 
 
@@ -49,17 +50,17 @@ def fresh(tmp_path):
 
 def test_of_two_at_once_one_installs_and_the_other_waits(two_at_once):
     _, (code, out, err), second = two_at_once
-    assert (code, err) == (0, "") and out.endswith("['--nbval']\n")
-    assert second == (0, "Another start.py is installing here: waiting for it.\n['--nbval', '-k', 'x']\n", "")
+    assert (code, err) == (0, "") and out.endswith(f"{TEST}\n")
+    assert second == (0, f"Another start.py is installing here: waiting for it.\n{[*TEST, '-k', 'x']}\n", "")
 
 
 def test_what_is_installed_is_not_installed_again_until_pyproject_changes(installed):
-    assert installed.run() == (0, "['--nbval']\n", "")
+    assert installed.run() == (0, f"{TEST}\n", "")
     pyproject = installed.folder / "pyproject.toml"
     pyproject.write_text(pyproject.read_text() + "# changed\n")
     code, out, _ = installed.run()
     assert code == 0 and "Installing the project" in out and "Making .venv" not in out
-    assert installed.run() == (0, "['--nbval']\n", "")
+    assert installed.run() == (0, f"{TEST}\n", "")
 
 
 # what is missing
@@ -180,7 +181,7 @@ def test_a_folder_that_was_moved_keeps_its_commands(project):
     active = ["bash", "-c", 'source .venv/bin/activate; pip --version; command -v pip; python -c "import tiny, wheels"']
     shown = subprocess.run(active, cwd=moved.folder, env=moved.environment(), stdout=-1, text=True, check=True).stdout
     assert shown.count(str(moved.venv)) == 2
-    assert moved.run() == (0, "['--nbval']\n", "")
+    assert moved.run() == (0, f"{TEST}\n", "")
 
 
 def test_a_python_that_is_gone_is_replaced(project):
