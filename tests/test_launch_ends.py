@@ -68,6 +68,14 @@ def test_the_traceback_of_the_rank_that_failed_comes_first_and_torchruns_own_wor
     assert gone(mark, seconds=5)
 
 
+def test_of_ranks_that_fail_within_a_moment_the_first_is_named(script):
+    late = "import os, time\ntime.sleep(0.03 * (os.environ['RANK'] == '0'))\nraise ValueError(os.environ['RANK'])"
+    start = "import time\nfrom pathlib import Path\nPath(__file__ + os.environ['RANK']).touch()\n"
+    meet = "while not all(Path(__file__ + rank).exists() for rank in '01'): time.sleep(0.001)\n"
+    with pytest.raises(LaunchError, match="^rank 1 failed with exit code 1; its traceback is above$"):
+        launch(script("both", "import os\n" + start + meet + late), ranks=2)
+
+
 @pytest.mark.parametrize("victim", ["rank", "torchrun"])
 def test_a_kill_is_told_and_leaves_nothing(victim, script, mark, when_printed):
     def kill():

@@ -117,6 +117,8 @@ def why_it_failed(program: Program) -> str:
     said = program.said()
     if program.torchrun and not found:
         return f"torchrun {ended(code)}" if code < 0 else f"torchrun failed: {last_line(program.launcher_said())}"
+    if code > 0 and "Traceback" in said.get(rank, ""):  # of two that ended within a moment, torchrun names the lower
+        rank = next(other for other, text in said.items() if "Traceback" in text)
     name = f"rank {rank}" if program.torchrun else "the script"
     if "Traceback" not in said.get(rank, "") and code > 0:
         return last_line(said.get(rank, "")) or f"{name} {ended(code)}"

@@ -142,13 +142,13 @@ class Program:
         return Path(self.logs.name, "stderr").read_text(errors="replace")
 
     def said(self) -> dict[int, str]:
-        """Return what each rank has said on stderr, before it was broken off."""
+        """Return what each rank has said on stderr, before it was broken off; who spoke last comes last."""
         return {rank: text.partition(ABORTED)[0] if self.broken_off else text for rank, text in self._texts().items()}
 
     def where(self) -> str:
         """Say where each rank was when the program was broken off."""
         places = []
-        for rank, text in self._texts().items():
+        for rank, text in sorted(self._texts().items()):
             begun = ABORTED in text or rank not in self.running
             place = where(text.partition(ABORTED)[2], is_ours) if begun else "had not begun"
             places.append(f"rank {rank} {place}" if self.torchrun else f"it {place}")
@@ -157,9 +157,8 @@ class Program:
     def _texts(self) -> dict[int, str]:
         if not self.torchrun:
             return {0: self.launcher_said()}
-        logs = Path(self.logs.name).glob("*/attempt_*/*/stderr.log")
-        texts = {int(log.parent.name): log.read_text(errors="replace") for log in logs}
-        return dict(sorted(texts.items()))
+        logs = sorted(Path(self.logs.name).glob("*/attempt_*/*/stderr.log"), key=lambda log: log.stat().st_mtime_ns)
+        return {int(log.parent.name): log.read_text(errors="replace") for log in logs}
 
 
 def is_ours(file: str) -> bool:
