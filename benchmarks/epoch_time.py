@@ -43,6 +43,7 @@ def main() -> None:
     options.add_argument("--blocks", type=int, default=3, help="turns that each script takes")
     options.add_argument("--epochs", type=int, default=5, help="epochs in a turn; the first is not counted")
     args = options.parse_args()
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # for all that is started
     cores, load = os.cpu_count(), os.getloadavg()[0]
     print(f"{date.today()}, {platform.system()} {platform.machine()}, {cores} cores, {cpu_name()}")
     print(f"load before the start {load:.1f}: above 0.5, two ranks do not have two cores")

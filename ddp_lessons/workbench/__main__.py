@@ -4,7 +4,6 @@ import argparse
 import math
 import signal
 import sys
-from pathlib import Path
 
 from ddp_lessons.workbench.launch import launch
 from ddp_lessons.workbench.processes import STOPS
@@ -38,7 +37,7 @@ def launch_as_asked(arguments: list[str]) -> None:
     parser.add_argument("--ranks", type=int, default=2)
     given, options = parser.parse_known_args(arguments)
     asks_for_help = {"-h", "--help"} & set(options)  # once is enough
-    launch(Path(lesson).stem, *options, ranks=None if asks_for_help else given.ranks, timeout=math.inf)
+    launch(lesson, *options, ranks=None if asks_for_help else given.ranks, timeout=math.inf)
 
 
 if __name__ == "__main__":

@@ -75,4 +75,6 @@ def from_git(name: str) -> bytes:
     if not git:
         return b""
     command = [git, "cat-file", "blob", f"HEAD:{name}"]
-    return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=60).stdout
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=60).stdout
+    return b""

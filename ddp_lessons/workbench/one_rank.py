@@ -132,6 +132,7 @@ class Rank:
         while (not self.gone or self.signal(0)) and time.monotonic() < deadline:
             time.sleep(0.01)
         self.signal(signal.SIGKILL)
-        self.process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # stuck in a driver, even SIGKILL has to wait
+            self.process.wait(1)
         self.client.stop_channels()
         self.stderr.close()

@@ -69,7 +69,7 @@ class Program:
         """
         deadline, line = time.monotonic() + timeout, b""
         while True:
-            ended = self.process.poll() is not None
+            ended = self.process.poll() is not None or self.broken_off
             if select.select([self.process.stdout], [], [], 0 if ended else TICK)[0]:
                 if read := os.read(self.process.stdout.fileno(), 1 << 16):
                     self.heard = time.monotonic()
@@ -130,7 +130,8 @@ class Program:
             self.process.terminate()
             self.process.wait(GRACE + 0.5)  # torchrun gives its ranks GRACE
         kill(processes + self.processes())
-        self.process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # stuck in a driver, even SIGKILL has to wait
+            self.process.wait(GRACE)
 
     def processes(self) -> list[psutil.Process]:
         """Return its living processes: the marked ones, whoever their parent is by now, and their children."""
