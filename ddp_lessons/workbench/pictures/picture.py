@@ -1,0 +1,78 @@
+"""What all pictures share: controls above, a drawing, the same in words, and a still version of it."""
+
+from html import escape
+
+import ipywidgets as widgets
+
+WIDTH, HEIGHT = 760, 340
+# Okabe and Ito's colours, which the colour-blind tell apart: https://jfly.uni-koeln.de/color/; grey for their black
+COLORS = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#999999"]
+DARK = {"#0072B2", "#009E73", "#D55E00"}  # that white letters stand on
+# Jupyter's own colours, light or dark; what comes after the comma is for the still version, which has no theme
+INK, PALE, PAPER = "var(--jp-ui-font-color1, #222)", "var(--jp-border-color1, #bbb)", "var(--jp-layout-color0, #fff)"
+
+
+class Picture(widgets.VBox):
+    """A drawing that follows its controls, and says in words what it shows.
+
+    Where there is no kernel, as on GitHub, in HTML, or in a notebook that has just been opened, it stands still.
+    """
+
+    def __init__(self, **controls: widgets.Widget):
+        self.controls = controls
+        self.screen = widgets.HTML()
+        row = widgets.Layout(flex_flow="row wrap", width=f"{WIDTH}px")
+        super().__init__([widgets.Box(list(controls.values()), layout=row), self.screen])
+        for control in controls.values():
+            control.observe(self.redraw, "value")
+        self.redraw()
+
+    def draw(self, **values: int | bool) -> tuple[list[str], str]:
+        """Return the shapes, and the same in words, for these values of the controls."""
+        raise NotImplementedError
+
+    def redraw(self, _change: object = None) -> None:
+        """Draw what the controls say."""
+        shapes, self.words = self.draw(**{name: control.value for name, control in self.controls.items()})
+        self.svg = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+            f' role="img" aria-label="{escape(self.words)}" style="font: 12px sans-serif">'
+            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{PAPER}"/>{"".join(shapes)}</svg>'
+        )
+        self.screen.value = f'{self.svg}<p role="status" style="width: {WIDTH}px">{escape(self.words)}</p>'
+
+    def _repr_mimebundle_(self, **options: object) -> dict[str, object]:
+        still = {"image/svg+xml": self.svg, "text/plain": self.words}
+        return super()._repr_mimebundle_(**options) | still
+
+
+def slider(label: str, least: int, most: int, value: int) -> widgets.IntSlider:
+    """Return a slider for a whole number; it moves with the arrow keys, too."""
+    layout = widgets.Layout(width="245px")
+    return widgets.IntSlider(value, least, most, description=label, layout=layout)
+
+
+def switch(label: str, value: bool) -> widgets.Checkbox:
+    """Return a box to tick, with the space bar too."""
+    return widgets.Checkbox(value, description=label, indent=False, layout=widgets.Layout(width="120px"))
+
+
+def text(x: float, y: float, words: object, color: str = INK, anchor: str = "start", size: int = 12) -> str:
+    """Return words; `x` is where they start, or, with the anchor "middle" or "end", where that is."""
+    words = escape(str(words))
+    return f'<text x="{x:g}" y="{y:g}" fill="{color}" text-anchor="{anchor}" font-size="{size}">{words}</text>'
+
+
+def box(
+    x: float, y: float, width: float, height: float, color: str = PAPER, line: str = PALE, dashed: bool = False
+) -> str:
+    """Return a rectangle, filled with a colour, with a line around it."""
+    dashes = ' stroke-dasharray="3 2"' if dashed else ""
+    place = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
+    return f'<rect {place} rx="3" fill="{color}" stroke="{line}"{dashes}/>'
+
+
+def color_of(rank: int) -> tuple[str, str]:
+    """Return a rank's colour, and that of letters on it. Eight ranks differ; give the number of each as well."""
+    color = COLORS[rank % len(COLORS)]
+    return color, "#fff" if color in DARK else "#000"
