@@ -2,7 +2,6 @@
 
 import time
 
-import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
@@ -18,7 +17,7 @@ SIZES = (2, 1, 0.05, 0.001)  # in MB; the CNN has 1.7 MB of weights
 
 def record_steps(
     sizes: tuple[float, ...] = SIZES, steps: int = 4, folder: str = "../data", batch_size: int = 32
-) -> dict:
+) -> list[dict]:
     """Return what happened when in DDP steps of the CNN on this rank, for each bucket size in MB.
 
     Each rank of the group calls it, and takes `steps` batches of MNIST of its own: forward and backward,
@@ -28,8 +27,7 @@ def record_steps(
     mnist = load_mnist(folder, train=True, samples=steps * batch_size * ranks).tensors
     batches = list(zip(*(tensor[rank::ranks].split(batch_size) for tensor in mnist), strict=True))
     record_run(build_model("cnn"), sizes[0], batches[:1])  # a process's first step is slow: not kept
-    runs = [{"bucket_mb": size, "steps": record_run(build_model("cnn"), size, batches)} for size in sizes]
-    return {"rank": rank, "runs": runs}
+    return [{"bucket_mb": size, "steps": record_run(build_model("cnn"), size, batches)} for size in sizes]
 
 
 def record_run(model: nn.Module, bucket_mb: float, batches: list[tuple[Tensor, Tensor]]) -> list[dict]:
