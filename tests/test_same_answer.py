@@ -40,7 +40,7 @@ def alone(momentum, dtype):
 
 def test_one_process_trains(alone):
     gradients, weights = alone
-    assert gradients.shape == (200, 7850) and weights.shape == (7850,)
+    assert gradients.shape == (100, 7850) and weights.shape == (7850,)
     assert gradients.abs().amax(dim=1).min() > 1e-3
 
 

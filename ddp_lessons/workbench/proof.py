@@ -13,7 +13,7 @@ BOUNDS = {torch.float64: 1e-12, torch.float32: 1e-5}
 
 def train_steps(
     rank: int, world_size: int, momentum: float, dtype: torch.dtype = torch.float64,
-    folder: str = "../data", steps: int = 200, global_batch: int = 64,
+    folder: str = "../data", steps: int = 100, global_batch: int = 64,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Train on this rank's rows of each global batch; return gradients and weights.
 

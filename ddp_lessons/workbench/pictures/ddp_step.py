@@ -23,7 +23,7 @@ class DDPStep(Picture):
         self.records = records
         try:
             ranks, sizes, steps = len(records), len(records[0]), len(records[0][0]["steps"])
-            if ranks > 8:
+            if ranks > 8 or steps < 1:
                 raise ValueError
             super().__init__(
                 rank=slider("rank", 0, ranks - 1, 0),
@@ -156,11 +156,11 @@ def legend() -> list[str]:
     """Return what an upright line, a filled and a dashed bar mean."""
     lines = [
         (mark(14, 10, 22, INK), "gradient ready"),
-        (box(6, 29, 16, 12, INK, INK), "while it computes"),
-        (box(6, 48, 16, 12, PAPER, INK, dashed=True), "while it waits"),
+        (box(6, 29, 16, 12, INK, INK), "rank computes"),
+        (box(6, 48, 16, 12, PAPER, INK, dashed=True), "rank waits"),
     ]
     shapes = [shape + text(28, 20 + 19 * row, meaning, size=11) for row, (shape, meaning) in enumerate(lines)]
-    return [*shapes, text(RIGHT + 8, TOP - 6, "filled + dashed", size=11)]
+    return [*shapes, text(RIGHT + 8, 16, "filled + dashed", size=11)]
 
 
 def axis(seconds: float) -> list[str]:
