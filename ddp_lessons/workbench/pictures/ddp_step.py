@@ -53,11 +53,14 @@ class DDPStep(Picture):
             shapes += all_reduce(mine, index, bucket, *next(places), at)
         for other in others:
             shapes += backward(steps[other], *next(places), f"rank {other}: backward", at)
-        return shapes, f"{title}: {words(mine)}"
+        return shapes, f"{title}: {words(steps, rank)}"
 
 
-def words(step: dict) -> str:
-    """Return in words what a rank's step took, and what its buckets carried."""
+def words(steps: list[dict], rank: int) -> str:
+    """Return in words what a rank's step took, what its buckets carried, and for whom it waited."""
+    step, last = steps[rank], max(range(len(steps)), key=lambda each: computed(steps[each]))
+    late = computed(steps[last]) - computed(step)
+    latest = f"Rank {last} computed until {ms(late)} ms later" if late else "No rank computed until later"
     hidden, waited = overlap(step, step["buckets"])
     count, share = len(step["buckets"]), hidden / (hidden + waited)
     carried = [f"in bucket {index}: {', '.join(each['names'])}" for index, each in enumerate(step["buckets"])]
@@ -65,7 +68,7 @@ def words(step: dict) -> str:
         f"backward computed for {ms(computed(step) - step['began'])} ms, and returned "
         f"{ms(step['returned'] - computed(step))} ms later. {count} all-reduce{'s' * (count > 1)} took "
         f"{ms(hidden + waited)} ms in all, {ms(hidden)} ms of it ({share * 100:.0f} %) hidden behind backward, "
-        f"{ms(waited)} ms waited for. Gradients {'; '.join(carried)}."
+        f"{ms(waited)} ms waited for. {latest}. Gradients {'; '.join(carried)}."
     )
 
 
@@ -131,7 +134,7 @@ def gradients(step: dict, at: At) -> list[str]:
         row = 1 + max((row for right, row in rows.items() if right < x + 56), default=-1)
         rows[x] = row
         y = TOP - 6 - row * 11
-        shapes += [mark(x, y - 8, TOP + 20, color), text(x + 3, y, gradient["name"], size=10)]
+        shapes += [line(x, y - 8, x, TOP + 20, color, 2), text(x + 3, y, gradient["name"], size=10)]
     return shapes
 
 
@@ -140,26 +143,27 @@ def all_reduce(step: dict, index: int, bucket: dict, y: float, height: float, at
     color, name = color_of(index)[0], f"bucket {index}: {bucket['numbers'] * 4 / 1000:,.1f} kB"
     ready = [each["ready"] for each in step["gradients"] if each["name"] in bucket["names"]]
     return [
-        f'<path d="M{at(ready[0]):g} {y + height / 2:g}H{at(bucket["begun"]):g}" stroke="{color}"/>',
-        *(mark(at(time), y, y + height, color) for time in ready),
+        line(at(ready[0]), y + height / 2, at(bucket["begun"]), y + height / 2, color),
+        *(line(at(time), y, at(time), y + height, color, 2) for time in ready),
         *bar(bucket["begun"], bucket["done"], computed(step), y, height, color, at),
         *lane(y, height, name, *overlap(step, [bucket])),
     ]
 
 
-def mark(x: float, top: float, bottom: float, color: str) -> str:
-    """Return an upright line."""
-    return f'<path d="M{x:g} {top:g}V{bottom:g}" stroke="{color}" stroke-width="2"/>'
+def line(x: float, y: float, x2: float, y2: float, color: str = INK, width: float = 1) -> str:
+    """Return a straight line from one point to another."""
+    ends = f'x1="{x:g}" y1="{y:g}" x2="{x2:g}" y2="{y2:g}"'
+    return f'<line {ends} stroke="{color}" stroke-width="{width:g}"/>'
 
 
 def legend() -> list[str]:
     """Return what an upright line, a filled and a dashed bar mean."""
-    lines = [
-        (mark(14, 10, 22, INK), "gradient ready"),
+    meanings = [
+        (line(14, 10, 14, 22, width=2), "gradient ready"),
         (box(6, 29, 16, 12, INK, INK), "rank computes"),
         (box(6, 48, 16, 12, PAPER, INK, dashed=True), "rank waits"),
     ]
-    shapes = [shape + text(28, 20 + 19 * row, meaning, size=11) for row, (shape, meaning) in enumerate(lines)]
+    shapes = [shape + text(28, 20 + 19 * row, meaning, size=11) for row, (shape, meaning) in enumerate(meanings)]
     return [*shapes, text(RIGHT + 8, 16, "filled + dashed", size=11)]
 
 
@@ -167,8 +171,8 @@ def axis(seconds: float) -> list[str]:
     """Return the time in milliseconds, below, in round pieces, eight at most."""
     total = seconds * 1000
     piece = next(10**power * digit for power in range(-3, 9) for digit in (1, 2, 5) if total / (10**power * digit) < 8)
-    shapes = [f'<path d="M{LEFT} {BOTTOM}H{RIGHT}" stroke="{INK}"/>', text(RIGHT + 8, BOTTOM + 16, "ms", size=11)]
+    shapes = [line(LEFT, BOTTOM, RIGHT, BOTTOM), text(RIGHT + 8, BOTTOM + 16, "ms", size=11)]
     for count in range(int(total / piece) + 1):
         x = LEFT + count * piece / total * (RIGHT - LEFT)
-        shapes += [mark(x, BOTTOM, BOTTOM + 4, INK), text(x, BOTTOM + 16, f"{count * piece:g}", INK, "middle", 11)]
+        shapes += [line(x, BOTTOM, x, BOTTOM + 4), text(x, BOTTOM + 16, f"{count * piece:g}", INK, "middle", 11)]
     return shapes
