@@ -158,7 +158,7 @@ def test_words_and_bars_say_what_was_recorded():
     picture = DDPStep(by_hand())
     assert picture.words == (
         "Rank 0, step 1, buckets of 1 MB: backward computed for 3.0 ms, and returned 2.1 ms later. 2 all-reduces took "
-        "4.0 ms in all, 2.0 ms of it (50 %) hidden behind backward, 2.0 ms waited for. No rank computed until later. "
+        "4.0 ms in all, 2.0 ms of it (50 %) hidden behind backward, 2.0 ms waited for. It computed last. "
         "Gradients in bucket 0: b; in bucket 1: a."
     )
     boxes = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"(.*?)/>', picture.svg)
@@ -173,7 +173,8 @@ def test_words_and_bars_say_what_was_recorded():
 def test_what_is_waited_for_counts_from_the_rank_that_is_picked():
     picture = DDPStep(by_hand())
     picture.controls["rank"].value = 1
-    assert "1.5 ms of it (38 %) hidden behind backward, 2.5 ms waited for. Rank 0 computed until 0.5 ms later." in picture.words
+    assert "1.5 ms of it (38 %) hidden behind backward, 2.5 ms waited for" in picture.words
+    assert "The last to compute was rank 0, 0.5 ms after this one" in picture.words
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def words(steps: list[dict], rank: int) -> str:
     """Return in words what a rank's step took, what its buckets carried, and for whom it waited."""
     step, last = steps[rank], max(range(len(steps)), key=lambda each: computed(steps[each]))
     late = computed(steps[last]) - computed(step)
-    latest = f"Rank {last} computed until {ms(late)} ms later" if late else "No rank computed until later"
+    latest = f"The last to compute was rank {last}, {ms(late)} ms after this one" if late else "It computed last"
     hidden, waited = overlap(step, step["buckets"])
     count, share = len(step["buckets"]), hidden / (hidden + waited)
     carried = [f"in bucket {index}: {', '.join(each['names'])}" for index, each in enumerate(step["buckets"])]
