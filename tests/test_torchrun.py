@@ -1,4 +1,4 @@
-"""What we say that torchrun is told, and tells its ranks, against torchrun itself; two machines are two on this host."""
+"""What we say that torchrun is told, and tells its ranks, against torchrun itself; a host plays two machines."""
 
 import json
 import os

@@ -1,9 +1,14 @@
 """Adding up over all ranks by hand: round a ring, where all send equally much, or naively, all through rank 0."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from queue import Queue
 
 import torch
 import torch.distributed as dist
+
+WAIT = 10  # seconds that a thread waits for another
 
 
 def ring_all_reduce(chunks: list, rank: int, exchange: Callable) -> None:
@@ -41,3 +46,22 @@ def all_reduce_at_rank_0(numbers: torch.Tensor, rank: int, ranks: int, send: Cal
     for other in range(1, ranks):
         send(other, total)
     return total
+
+
+def on_threads(ranks: int, function: Callable) -> tuple[list, list[int]]:
+    """Return what `function(rank, ranks, send, receive)` returns on each rank, and how many bytes each has sent.
+
+    The ranks are threads of one process. Raises queue.Empty if one waits in vain for what another should send.
+    """
+    post = {pair: Queue() for pair in product(range(ranks), repeat=2)}
+    sent = [0] * ranks
+
+    def be(rank: int) -> object:
+        def send(other: int, numbers: torch.Tensor) -> None:
+            sent[rank] += numbers.nbytes
+            post[rank, other].put(numbers)
+
+        return function(rank, ranks, send, lambda other: post[other, rank].get(timeout=WAIT))
+
+    with ThreadPoolExecutor(ranks) as pool:
+        return list(pool.map(be, range(ranks))), sent

@@ -4,6 +4,8 @@ from html import escape
 
 import ipywidgets as widgets
 
+from ddp_lessons.workbench.scripts import Refused
+
 WIDTH, HEIGHT = 760, 340
 # Okabe and Ito's colours, which the colour-blind tell apart: https://jfly.uni-koeln.de/color/; grey for their black
 COLORS = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#999999"]
@@ -31,9 +33,20 @@ class Picture(widgets.VBox):
         """Return the shapes, and the same in words, for these values of the controls."""
         raise NotImplementedError
 
+    def limits(self, **values: int | bool) -> dict[str, int]:
+        """Return how far sliders go whose end depends on the values of others; there may be none."""
+        return {}
+
+    @property
+    def values(self) -> dict[str, int | bool]:
+        """What the controls say, by name."""
+        return {name: control.value for name, control in self.controls.items()}
+
     def redraw(self, _change: object = None) -> None:
         """Draw what the controls say."""
-        shapes, self.words = self.draw(**{name: control.value for name, control in self.controls.items()})
+        for name, most in self.limits(**self.values).items():
+            self.controls[name].max = most  # a slider beyond it moves there
+        shapes, self.words = self.draw(**self.values)
         self.svg = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
             f' role="img" aria-label="{escape(self.words)}" style="font: 12px sans-serif">'
@@ -47,13 +60,17 @@ class Picture(widgets.VBox):
 
 
 def slider(label: str, least: int, most: int, value: int) -> widgets.IntSlider:
-    """Return a slider for a whole number; it moves with the arrow keys, too."""
+    """Return a slider for a whole number; it moves with the arrow keys, too. Raises Refused for another number."""
+    if type(value) is not int or not least <= value <= most:
+        raise Refused(f"{label} {value!r}: a whole number from {least} to {most} can be drawn")
     layout = widgets.Layout(width="245px")
     return widgets.IntSlider(value, least, most, description=label, layout=layout)
 
 
 def switch(label: str, value: bool) -> widgets.Checkbox:
-    """Return a box to tick, with the space bar too."""
+    """Return a box to tick, with the space bar too. Raises Refused for what is neither True nor False."""
+    if type(value) is not bool:
+        raise Refused(f"{label} {value!r}: it can be True or False")
     return widgets.Checkbox(value, description=label, indent=False, layout=widgets.Layout(width="120px"))
 
 
@@ -64,12 +81,20 @@ def text(x: float, y: float, words: object, color: str = INK, anchor: str = "sta
 
 
 def box(
-    x: float, y: float, width: float, height: float, color: str = PAPER, line: str = PALE, dashed: bool = False
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    color: str = PAPER,
+    line: str = PALE,
+    dashed: bool = False,
+    thick: bool = False,
 ) -> str:
-    """Return a rectangle, filled with a colour, with a line around it."""
-    dashes = ' stroke-dasharray="3 2"' if dashed else ""
+    """Return a rectangle, filled with a colour, with a line around it; a thick one marks, in the ink's colour."""
+    line, how = (INK, ' stroke-width="3"') if thick else (line, "")
+    how += ' stroke-dasharray="3 2"' if dashed else ""
     place = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
-    return f'<rect {place} rx="3" fill="{color}" stroke="{line}"{dashes}/>'
+    return f'<rect {place} rx="3" fill="{color}" stroke="{line}"{how}/>'
 
 
 def color_of(rank: int) -> tuple[str, str]:
