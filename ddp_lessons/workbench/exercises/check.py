@@ -1,0 +1,46 @@
+"""A reader's attempt at an exercise, tried on real ranks."""
+
+import ast
+from collections.abc import Callable
+
+from ddp_lessons.workbench.exercises import cases
+from ddp_lessons.workbench.exercises.exercise import Exercise, with_hint
+from ddp_lessons.workbench.on_ranks import call_on_ranks
+from ddp_lessons.workbench.scripts import Refused
+from ddp_lessons.workbench.source import in_notebook, source_of
+
+EXERCISES: dict[str, Exercise] = cases.EXERCISES
+TIMEOUT = 10  # seconds; a trial takes less than one
+
+
+def check(attempt: Callable | type, ranks: tuple[int, ...] | None = None) -> None:
+    """Try your function, or class, at the exercise of its name, and print what came of it.
+
+    It runs in processes of its own, so that an endless one cannot freeze the notebook: on two ranks, and then on four,
+    unless you give other numbers.
+    """
+    name = getattr(attempt, "__name__", repr(attempt))
+    if not in_notebook(attempt) or name not in EXERCISES:
+        raise Refused(f"{name} is no exercise of this notebook's; there are {', '.join(EXERCISES)}")
+    exercise = EXERCISES[name]
+    if is_stub(attempt):
+        return print("not solved yet")
+    sizes = ranks or exercise.ranks
+    for size in sizes:
+        if wrong := what_is_wrong(exercise, attempt, size, max(sizes)):
+            return print(f"not yet: on {size} ranks, {wrong}" if size > 1 else f"not yet: {wrong}")
+    print("solved" + f": on {' and on '.join(map(str, sizes))} ranks" * (max(sizes) > 1))
+
+
+def is_stub(attempt: Callable | type) -> bool:
+    """Tell whether something is still left to be written: a line, or a returned value, that is `...`."""
+    values = (node.value for node in ast.walk(ast.parse(source_of(attempt))) if isinstance(node, ast.Expr | ast.Return))
+    return any(isinstance(value, ast.Constant) and value.value is ... for value in values)
+
+
+def what_is_wrong(exercise: Exercise, attempt: Callable | type, ranks: int, most: int) -> str:
+    """Return what is wrong with an attempt on so many ranks, with a hint where one is known; "" if nothing is."""
+    outcome = call_on_ranks(ranks, exercise.trial, (attempt, *exercise.arguments), TIMEOUT, spare=most - ranks)
+    if outcome.sentence:
+        return with_hint(outcome.sentence, exercise.hint(outcome))
+    return exercise.judge([outcome.results[rank] for rank in range(ranks)])
