@@ -1,15 +1,17 @@
 """What all pictures share: controls above, a drawing, the same in words, and a still version of it."""
 
+from base64 import b64encode
 from html import escape
 
 import ipywidgets as widgets
 
+from ddp_lessons.workbench.pictures.still import png_of
 from ddp_lessons.workbench.scripts import Refused
 
 WIDTH, HEIGHT = 760, 340
 # Okabe and Ito's colours, which the colour-blind tell apart: https://jfly.uni-koeln.de/color/; grey for their black
 COLORS = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#999999"]
-DARK = {"#0072B2", "#009E73", "#D55E00"}  # that white letters stand on
+DARK = {"#0072B2"}  # where white letters are read better than black ones
 # Jupyter's own colours, light or dark; what comes after the comma is for the still version, which has no theme
 INK, PALE, PAPER = "var(--jp-ui-font-color1, #222)", "var(--jp-border-color1, #bbb)", "var(--jp-layout-color0, #fff)"
 
@@ -54,9 +56,9 @@ class Picture(widgets.VBox):
         )
         self.screen.value = f'{self.svg}<p role="status" style="width: {WIDTH}px">{escape(self.words)}</p>'
 
-    def _repr_mimebundle_(self, **options: object) -> dict[str, object]:
-        still = {"image/svg+xml": self.svg, "text/plain": self.words}
-        return super()._repr_mimebundle_(**options) | still
+    def _repr_mimebundle_(self, **options: object) -> tuple[dict, dict]:
+        still = {"image/png": b64encode(png_of(self.svg)).decode(), "text/plain": self.words}
+        return super()._repr_mimebundle_(**options) | still, {"image/png": {"width": WIDTH}}
 
 
 def slider(label: str, least: int, most: int, value: int) -> widgets.IntSlider:
@@ -95,6 +97,18 @@ def box(
     how += ' stroke-dasharray="3 2"' if dashed else ""
     place = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
     return f'<rect {place} rx="3" fill="{color}" stroke="{line}"{how}/>'
+
+
+def line(x: float, y: float, x2: float, y2: float, color: str = INK, width: float = 1) -> str:
+    """Return a straight line from one point to another."""
+    ends = f'x1="{x:g}" y1="{y:g}" x2="{x2:g}" y2="{y2:g}"'
+    return f'<line {ends} stroke="{color}" stroke-width="{width:g}"/>'
+
+
+def arrow(x: float, y: float, x2: float) -> str:
+    """Return an arrow to the right."""
+    head = f'<polygon points="{x2 - 7:g},{y - 4:g} {x2:g},{y:g} {x2 - 7:g},{y + 4:g}" fill="{INK}"/>'
+    return line(x, y, x2 - 6, y, width=2) + head
 
 
 def color_of(rank: int) -> tuple[str, str]:

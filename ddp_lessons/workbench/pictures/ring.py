@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 
-from ddp_lessons.workbench.pictures.picture import COLORS, INK, PAPER, Picture, box, color_of, slider, text
+from ddp_lessons.workbench.pictures.picture import COLORS, INK, PAPER, Picture, arrow, box, color_of, slider, text
 from ddp_lessons.workbench.ring import all_reduce_at_rank_0, on_threads, ring_all_reduce
 
 NUMBERS = 840  # float32 that each rank holds: 2 to 8 ranks cut them into equal chunks
@@ -112,8 +112,7 @@ def draw_arrow(rank: int, chunk: int, ranks: int) -> list[str]:
     """Return the arrow from a rank to its right neighbour; from the last one it goes out, and comes in at rank 0."""
     x, y, gap = LEFT + rank * COLUMN + WIDE, TOP + chunk * LINE + HIGH / 2, COLUMN - WIDE
     starts = [x] if rank < ranks - 1 else [x, LEFT - gap]
-    line = f'stroke="{INK}" stroke-width="2" fill="none"'
-    return [f'<path d="M{start + 2:g} {y:g}h{gap - 5}m-5 -4l5 4l-5 4" {line}/>' for start in starts]
+    return [arrow(start + 2, y, start + gap - 1) for start in starts]
 
 
 def draw_bars(sent: dict[str, int]) -> list[str]:
@@ -126,9 +125,9 @@ def draw_bars(sent: dict[str, int]) -> list[str]:
         shapes.append(box(BARS, y + 18, LONGEST * count / max(sent.values()), 16, color, INK, dashed))
     words = [
         "Counted in a run: each rank holds",
-        "840 numbers of 4 bytes; naive means",
-        "that all goes through rank 0.",
-        "The bound, 2(N-1)/N of those bytes,",
-        "is Patarasuk and Yuan's, 2009.",
+        "840 numbers of 4 bytes. Naive: all",
+        "goes through rank 0. The bound is",
+        "2(N-1)/N of those bytes: Patarasuk",
+        "and Yuan, 2009.",
     ]
     return shapes + [text(BARS, 226 + 17 * place, line, size=11) for place, line in enumerate(words)]

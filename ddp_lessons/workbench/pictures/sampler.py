@@ -18,7 +18,8 @@ from ddp_lessons.workbench.pictures.picture import (
 )
 
 LEFT, TOP, GAP = 68, 4, 8  # where boxes begin; from one step to the next
-SIZES = (40, 32, 26, 21)  # a box's width in pixels
+SIZES = (56, 44, 34, 26, 21)  # a box's width in pixels
+NOTHING = ", since drop_last leaves out all when there are fewer samples than ranks"
 LEGEND = "above the boxes: the step; thick frame: read more than once; dashed: read by nobody"
 
 
@@ -62,7 +63,11 @@ class SamplerExplorer(Picture):
         reads = read_on(ranks, range(samples), batch_size, asked, shuffle=shuffle, drop_last=drop_last)
         repeated, missed = repeats_and_gaps(reads, samples)
         said = [f"{count(samples, 'sample')} on {count(ranks, 'rank')}, batches of {batch_size}:"]
-        said += [f"{count(len(reads[0]), 'step')}.", *counted(repeated, missed), order(shuffle, set_epoch, epoch)]
+        said += [
+            f"{count(len(reads[0]), 'step')}{'' if reads[0] else NOTHING}.",
+            *counted(repeated, missed),
+            order(shuffle, set_epoch, epoch),
+        ]
         return rows(reads, repeated, missed), " ".join(said)
 
 
@@ -102,6 +107,7 @@ def rows(reads: list, repeated: list[int], missed: list[int]) -> list[str]:
     shapes, y = [text(8, HEIGHT - 8, LEGEND)], TOP
     for rank, lines in enumerate(wrapped):
         shapes.append(text(8, y + pitch(size) / 2 + 7, names[rank]))
+        shapes += [] if lines[0] else [text(LEFT, y + pitch(size) / 2 + 7, "reads nothing")]
         for line in lines:
             for x, step, batch in line:
                 shapes += draw_step(x, y, size, names[rank] != "nobody" and (rank, step), batch, repeated)
