@@ -19,7 +19,7 @@ from ddp_lessons.workbench.pictures.picture import (
 
 LEFT, TOP, GAP = 68, 4, 8  # where boxes begin; from one step to the next
 SIZES = (56, 44, 34, 26, 21)  # a box's width in pixels
-NOTHING = ", since drop_last leaves out all when there are fewer samples than ranks"
+NOTHING = ", since drop_last leaves out all if there are fewer samples than ranks"
 LEGEND = "above the boxes: the step; thick frame: read more than once; dashed: read by nobody"
 
 
@@ -102,7 +102,8 @@ def rows(reads: list, repeated: list[int], missed: list[int]) -> list[str]:
     names = [f"rank {rank}" for rank in range(len(reads))] + ["nobody"] * bool(missed)
     for size in SIZES:
         wrapped = [lines_of(steps, size) for steps in [*reads, [missed]][: len(names)]]
-        if sum(map(len, wrapped)) * pitch(size) <= HEIGHT - TOP - 24:
+        widest = max((len(batch) for steps in reads for batch in steps), default=0) * size
+        if LEFT + widest <= WIDTH and sum(map(len, wrapped)) * pitch(size) <= HEIGHT - TOP - 24:
             break
     shapes, y = [text(8, HEIGHT - 8, LEGEND)], TOP
     for rank, lines in enumerate(wrapped):
