@@ -4,7 +4,7 @@ import base64
 
 import pytest
 from drawn import corners, shapes_of
-from IPython.core.formatters import DisplayFormatter
+from notebook import opened
 
 from ddp_lessons.workbench.pictures.picture import COLORS, HEIGHT, INK, PALE, PAPER, WIDTH, color_of
 from ddp_lessons.workbench.pictures.ranks_map import RanksMap
@@ -31,12 +31,14 @@ def test_every_corner_is_of_one_size_in_one_palette_and_nothing_is_cut_off(kind)
     assert len(seen) >= 4
 
 
-@pytest.mark.parametrize("kind", PICTURES)
-def test_a_still_version_and_the_words_are_stored(kind):
-    picture = kind()
-    data, metadata = DisplayFormatter().format(picture)
-    assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG") and metadata["image/png"] == {"width": WIDTH}
-    assert data["text/plain"] == picture.words and "application/vnd.jupyter.widget-view+json" in data
+def test_what_moves_and_what_stands_still_are_stored_apart_each_with_words(tmp_path):
+    with opened(tmp_path) as notebook:
+        for kind in PICTURES:
+            notebook.run(f"from {kind.__module__} import {kind.__name__}\n{kind.__name__}()")
+            moving, still = notebook.displayed
+            assert set(moving) == {"application/vnd.jupyter.widget-view+json", "text/plain"}
+            assert moving["text/plain"] == kind().words
+            assert base64.b64decode(still["image/png"]).startswith(b"\x89PNG") and len(still) == 2
 
 
 def light(color: str) -> float:

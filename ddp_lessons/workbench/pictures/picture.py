@@ -4,6 +4,7 @@ from base64 import b64encode
 from html import escape
 
 import ipywidgets as widgets
+from IPython.display import display
 
 from ddp_lessons.workbench.pictures.still import png_of
 from ddp_lessons.workbench.scripts import Refused
@@ -14,6 +15,8 @@ COLORS = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0
 DARK = {"#0072B2"}  # where white letters are read better than black ones
 # Jupyter's own colours, light or dark; what comes after the comma is for the still version, which has no theme
 INK, PALE, PAPER = "var(--jp-ui-font-color1, #222)", "var(--jp-border-color1, #bbb)", "var(--jp-layout-color0, #fff)"
+# The still version stands below the one that moves, and is not to be seen beside it
+HIDE = "<style>.jp-OutputArea-child:has([role=status]) + .jp-OutputArea-child { display: none }</style>"
 
 
 class Picture(widgets.VBox):
@@ -54,11 +57,15 @@ class Picture(widgets.VBox):
             f' role="img" aria-label="{escape(self.words)}" style="font: 12px sans-serif">'
             f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{PAPER}"/>{"".join(shapes)}</svg>'
         )
-        self.screen.value = f'{self.svg}<p role="status" style="width: {WIDTH}px">{escape(self.words)}</p>'
+        looks = f"width: {WIDTH}px; line-height: 1.4"
+        self.screen.value = f'{self.svg}{HIDE}<p role="status" style="{looks}">{escape(self.words)}</p>'
 
-    def _repr_mimebundle_(self, **options: object) -> tuple[dict, dict]:
-        still = {"image/png": b64encode(png_of(self.svg)).decode(), "text/plain": self.words}
-        return super()._repr_mimebundle_(**options) | still, {"image/png": {"width": WIDTH}}
+    def _ipython_display_(self) -> None:
+        # Two outputs: of one, Lab takes the part that moves, and once the kernel has ended says "model not found"
+        moving = self._repr_mimebundle_() | {"text/plain": self.words}
+        still = {"image/png": b64encode(png_of(self.svg)).decode(), "text/plain": "still picture"}
+        display(moving, raw=True)
+        display(still, metadata={"image/png": {"width": WIDTH}}, raw=True)
 
 
 def slider(label: str, least: int, most: int, value: int) -> widgets.IntSlider:
