@@ -59,8 +59,8 @@ def test_every_control_moves_by_keyboard_and_the_page_says_what_is_seen(opened, 
     notebook.run(0)
     says(notebook, twin.words)
     assert not notebook.page.locator(STILLS).is_visible()
-    notebook.picture("first")
     notebook.page.locator(CONTROLS).first.focus()
+    notebook.picture("first")
     for place, (control_name, control) in enumerate(twin.controls.items()):
         focus(notebook, place)
         # to the end of a slider that has grown goes only the arrow: Lab's End key knows the old one
