@@ -42,6 +42,7 @@ def assert_said_and_marked(picture, counts: Counter, missed: list[int]) -> None:
 
 
 def test_sampler_says_what_the_epoch_has_to_do_with_the_order():
+    assert SamplerExplorer(epoch=3).words.endswith("Without shuffle, epoch 3 has the same order as every other.")
     assert SamplerExplorer(shuffle=True, epoch=3).words.endswith(
         "set_epoch(3) was called: this is the order of epoch 3."
     )

@@ -91,7 +91,7 @@ def named(samples: list[int]) -> str:
 def order(shuffle: bool, set_epoch: bool, epoch: int) -> str:
     """Return a sentence on what the epoch has to do with the order."""
     if not shuffle:
-        return f"Without shuffle the order is the same in every epoch, so in epoch {epoch}."
+        return f"Without shuffle, epoch {epoch} has the same order as every other."
     if set_epoch:
         return f"set_epoch({epoch}) was called: this is the order of epoch {epoch}."
     return f"set_epoch was not called: epoch {epoch} has the order of epoch 0."
