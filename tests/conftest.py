@@ -1,13 +1,25 @@
-"""A project folder of a test's own, with scripts that `launch` finds, from a notebook's kernel or from a terminal."""
+"""What tests share: a project folder of their own, with scripts that `launch` finds, and a browser at Jupyter Lab."""
 
 import inspect
+import os
+import shutil
 import signal
 import subprocess
 import sys
 import uuid
 from importlib import import_module
+from pathlib import Path
 
 import pytest
+from lab import Notebook, running_lab, write_notebook
+
+try:
+    from playwright.sync_api import sync_playwright
+except ImportError:
+    sync_playwright = None
+
+CHROMIUM = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
+SCREEN = {"width": 1280, "height": 1000}
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup all that tests start would ignore it
 MODULES_WITH_ROOT = [f"ddp_lessons.workbench.{name}" for name in ("launch", "mnist", "program", "scripts")]
@@ -76,3 +88,46 @@ def when_printed(monkeypatch):
         monkeypatch.setattr(sys, "stdout", Screen())
 
     return when_printed
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, without a window."""
+    if CHROMIUM is None or sync_playwright is None:
+        lacks = "the Python package playwright" if CHROMIUM else "Chromium (on Debian: apt install chromium)"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"to drive Jupyter Lab in a browser takes {lacks}")
+    with sync_playwright() as playwright:
+        as_root = os.geteuid() == 0  # whom Chromium refuses its sandbox
+        yield playwright.chromium.launch(executable_path=CHROMIUM, chromium_sandbox=not as_root)
+
+
+@pytest.fixture(scope="module")
+def course(browser, tmp_path_factory):
+    """A folder with a copy of the course, and the Lab that serves it."""
+    folder = tmp_path_factory.mktemp("course")
+    with running_lab(folder) as address_of:
+        yield folder, address_of
+
+
+@pytest.fixture
+def opened(browser, course, tmp_path):
+    """Open a notebook of the course, or a new one of the given cells; its kernel is shut down in the end."""
+    folder, address_of = course
+    pictures = Path(os.environ.get("LESSON_PICTURES", tmp_path))
+    pictures.mkdir(parents=True, exist_ok=True)
+    notebooks = []
+
+    def opened(name: str, *sources: str) -> Notebook:
+        if sources:
+            write_notebook(folder / "notebooks" / f"{name}.ipynb", *sources)
+        page = browser.new_page(viewport=SCREEN)
+        notebooks.append(Notebook(page, address_of(f"notebooks/{name}.ipynb"), pictures))
+        notebooks[-1].picture("opened")
+        return notebooks[-1]
+
+    yield opened
+    for notebook in notebooks:
+        notebook.picture("end")
+        notebook.shut_down()
+    for context in browser.contexts:
+        context.close()

@@ -3,23 +3,11 @@
 Pictures of all states go to the folder that LESSON_PICTURES names, else to pytest's own. Look at them.
 """
 
-import os
 import re
-import shutil
 import uuid
-from pathlib import Path
 
 import pytest
-from lab import Notebook, running_lab, write_notebook
 from ranks import gone, processes_with
-
-try:
-    from playwright.sync_api import sync_playwright
-except ImportError:
-    sync_playwright = None
-
-CHROMIUM = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
-SCREEN = {"width": 1280, "height": 1000}
 
 LAST_LINES = {
     "lesson1_single_card": r"^epoch 5: test loss 0\.\d+, accuracy 9[01]\.\d+%, trained in [\d.]+ s$",
@@ -35,49 +23,6 @@ else:
     dist.barrier()"""
 # what the cell says then: this one line knows the words
 WHERE = "rank 0 waits in broadcast, cell line 5; rank 1 waits in barrier, cell line 7".replace(" ", r"\s")  # folded
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Chromium, without a window."""
-    if CHROMIUM is None or sync_playwright is None:
-        lacks = "the Python package playwright" if CHROMIUM else "Chromium (on Debian: apt install chromium)"
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"to drive Jupyter Lab in a browser takes {lacks}")
-    with sync_playwright() as playwright:
-        as_root = os.geteuid() == 0  # whom Chromium refuses its sandbox
-        yield playwright.chromium.launch(executable_path=CHROMIUM, chromium_sandbox=not as_root)
-
-
-@pytest.fixture(scope="module")
-def course(browser, tmp_path_factory):
-    """A folder with a copy of the course, and the Lab that serves it."""
-    folder = tmp_path_factory.mktemp("course")
-    with running_lab(folder) as address_of:
-        yield folder, address_of
-
-
-@pytest.fixture
-def opened(browser, course, tmp_path):
-    """Open a notebook of the course, or a new one of the given cells; its kernel is shut down in the end."""
-    folder, address_of = course
-    pictures = Path(os.environ.get("LESSON_PICTURES", tmp_path))
-    pictures.mkdir(parents=True, exist_ok=True)
-    notebooks = []
-
-    def opened(name: str, *sources: str) -> Notebook:
-        if sources:
-            write_notebook(folder / "notebooks" / f"{name}.ipynb", *sources)
-        page = browser.new_page(viewport=SCREEN)
-        notebooks.append(Notebook(page, address_of(f"notebooks/{name}.ipynb"), pictures))
-        notebooks[-1].picture("opened")
-        return notebooks[-1]
-
-    yield opened
-    for notebook in notebooks:
-        notebook.picture("end")
-        notebook.shut_down()
-    for context in browser.contexts:
-        context.close()
 
 
 @pytest.mark.parametrize("lesson", LAST_LINES)

@@ -8,8 +8,8 @@ import sys
 import pytest
 from notebook import opened
 
-from ddp_lessons.workbench.ranks_in_cells import torchrun_environment
 from ddp_lessons.workbench.ranks_screen import Page, Screen, clause, named
+from ddp_lessons.workbench.torchrun import torchrun_environment
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from ddp_lessons.workbench.mnist import mend_mnist
 from ddp_lessons.workbench.processes import held_back
 from ddp_lessons.workbench.program import FAILED, Program
 from ddp_lessons.workbench.scripts import ROOT, Refused, script_path
+from ddp_lessons.workbench.torchrun import torchrun_command
 
 MOST = 64  # ranks on one machine
 
@@ -53,7 +54,7 @@ def launch(
     script = [f"scripts/{path.name}", *map(str, options)]
     if "datasets.MNIST" in path.read_text():
         mend(script)
-    command = ["python"] if ranks is None else ["torchrun", "--standalone", "--nproc-per-node", str(ranks)]
+    command = ["python"] if ranks is None else torchrun_command(ranks)
     print("$ OMP_NUM_THREADS=1", shlex.join(command + script), flush=True)
     return stream(script if ranks is None else ["-m", "torch.distributed.run", *command[1:], *script], timeout, stuck)
 

@@ -4,7 +4,6 @@ The notebook's kernel sends every one the same cell, and hears over Jupyter's me
 A rank stuck in a collective says where, and can be ended without losing the notebook.
 """
 
-import os
 import signal
 import socket
 import sys
@@ -18,6 +17,7 @@ import zmq
 
 from ddp_lessons.workbench.one_rank import Rank
 from ddp_lessons.workbench.processes import children, kill
+from ddp_lessons.workbench.torchrun import torchrun_environment
 
 START = 120  # seconds for all ranks to start: sixteen on two cores need 30
 GRACE = 3  # seconds for the others to finish once one rank has failed
@@ -28,15 +28,6 @@ TICK = 0.1  # seconds between two looks at the clock while nothing arrives
 
 FIRST_CELL = "import torch\nimport torch.distributed as dist\n"
 FIRST_CELL += "__import__('faulthandler').register(__import__('signal').SIGUSR1, file=2)"  # for Rank.ask_where
-
-
-def torchrun_environment(rank: int, world_size: int, port: int) -> dict[str, str]:
-    """Return the variables that torchrun, on one machine, would set for this rank."""
-    ours = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": world_size, "LOCAL_WORLD_SIZE": world_size}
-    ours |= {"GROUP_RANK": 0, "GROUP_WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    if world_size > 1 and "OMP_NUM_THREADS" not in os.environ:
-        ours["OMP_NUM_THREADS"] = 1  # or the ranks' threads fight over the cores
-    return {name: str(value) for name, value in ours.items()}
 
 
 class Cell(NamedTuple):

@@ -1,0 +1,32 @@
+"""What a picture shows, read from its shapes, and its controls moved to every corner."""
+
+from collections.abc import Iterator
+from itertools import pairwise, product
+from xml.etree import ElementTree
+
+from ddp_lessons.workbench.pictures.picture import Picture
+
+
+def shapes_of(picture: Picture) -> list[ElementTree.Element]:
+    """Return the shapes of a picture, in the order drawn."""
+    return list(ElementTree.fromstring(picture.svg))
+
+
+def boxes_of(picture: Picture, color: str, **attributes: str) -> list[str]:
+    """Return what stands in the boxes of a colour that have some attributes."""
+    shapes = shapes_of(picture)[1:]  # without the background
+    looks = {"fill": color, **attributes}
+    pairs = pairwise(shapes)
+    return [word.text for box, word in pairs if box.tag.endswith("rect") and looks.items() <= box.attrib.items()]
+
+
+def corners(picture: Picture) -> Iterator[Picture]:
+    """Move every control to each of its ends, in all combinations, the later ones following the earlier."""
+    *firsts, last = picture.controls.values()
+    ends = [(False, True) if isinstance(control.value, bool) else (control.min, control.max) for control in firsts]
+    for values in product(*ends):
+        for control, value in zip(firsts, values, strict=True):
+            control.value = value
+        for end in (last.min, last.max):
+            last.value = end
+            yield picture

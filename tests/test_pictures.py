@@ -1,0 +1,86 @@
+"""What all pictures have in common, at every corner of their controls."""
+
+import base64
+
+import pytest
+from drawn import corners, shapes_of
+from notebook import opened
+
+from ddp_lessons.workbench.pictures.picture import COLORS, HEIGHT, INK, PALE, PAPER, WIDTH, color_of
+from ddp_lessons.workbench.pictures.ranks_map import RanksMap
+from ddp_lessons.workbench.pictures.ring import RingAllReduce
+from ddp_lessons.workbench.pictures.sampler import SamplerExplorer
+from ddp_lessons.workbench.scripts import Refused
+
+PICTURES = [SamplerExplorer, RanksMap, RingAllReduce]
+PALETTE = {*COLORS, INK, PALE, PAPER, "#fff", "#000", None}
+
+
+@pytest.mark.parametrize("kind", PICTURES)
+def test_every_corner_is_of_one_size_in_one_palette_and_nothing_is_cut_off(kind):
+    seen = set()
+    for picture in corners(kind()):
+        assert f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"' in picture.svg
+        assert picture.screen.value.startswith(picture.svg) and '<p role="status"' in picture.screen.value
+        seen.add(picture.words)
+        for shape in shapes_of(picture):
+            assert {shape.get("fill"), shape.get("stroke")} <= PALETTE
+            x, y = (max(float(shape.get(name, 0)) for name in (axis, f"{axis}2")) for axis in "xy")
+            assert 0 <= x and x + float(shape.get("width", 0)) <= WIDTH
+            assert 0 <= y and y + float(shape.get("height", 0)) <= HEIGHT
+    assert len(seen) >= 4
+
+
+def test_what_moves_and_what_stands_still_are_stored_apart_each_with_words(tmp_path):
+    with opened(tmp_path) as notebook:
+        for kind in PICTURES:
+            notebook.run(f"from {kind.__module__} import {kind.__name__}\n{kind.__name__}()")
+            moving, still = notebook.displayed
+            assert set(moving) == {"application/vnd.jupyter.widget-view+json", "text/plain"}
+            assert moving["text/plain"] == kind().words
+            assert base64.b64decode(still["image/png"]).startswith(b"\x89PNG") and len(still) == 2
+
+
+def light(color: str) -> float:
+    """Return the relative luminance of a colour, as the web's accessibility guidelines (WCAG 2) define it."""
+    long = color if len(color) == 7 else "#" + "".join(2 * digit for digit in color[1:])
+    parts = [int(long[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_letters_stand_out_from_the_colour_of_their_rank():
+    for rank in range(8):
+        darker, lighter = sorted(map(light, color_of(rank)))
+        assert (lighter + 0.05) / (darker + 0.05) >= 4.5
+
+
+@pytest.mark.parametrize(
+    "kind, few, follows, most", [(RanksMap, "machines", "rank", 3), (RingAllReduce, "ranks", "step", 2)]
+)
+def test_a_slider_goes_as_far_as_the_others_allow(kind, few, follows, most):
+    picture = kind()
+    control = picture.controls[follows]
+    control.value = control.max
+    picture.controls[few].value = picture.controls[few].min
+    assert (control.value, control.max) == (most, most)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: SamplerExplorer(samples=65),
+        lambda: SamplerExplorer(ranks=0),
+        lambda: SamplerExplorer(batch_size="2"),
+        lambda: SamplerExplorer(shuffle=1),
+        lambda: RanksMap(machines=5),
+        lambda: RanksMap(cards=None),
+        lambda: RanksMap(rank=8),
+        lambda: RingAllReduce(ranks=1),
+        lambda: RingAllReduce(step=7),
+        lambda: RingAllReduce(ranks=True),
+    ],
+)
+def test_a_value_that_cannot_be_drawn_is_refused_in_a_sentence(make):
+    with pytest.raises(Refused, match=": "):
+        make()

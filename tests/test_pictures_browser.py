@@ -1,0 +1,97 @@
+"""Every picture in Jupyter Lab: moved with the keyboard alone, light and dark, and still there without a kernel."""
+
+import json
+
+import pytest
+from lab import STATE
+from stub_project import ROOT
+
+# a cell that shows the picture, and in it every control that the reader has
+PICTURES = {
+    "sampler": "from ddp_lessons.workbench.pictures.sampler import SamplerExplorer\nSamplerExplorer(11, 4)",
+    "ranks_map": "from ddp_lessons.workbench.pictures.ranks_map import RanksMap\nRanksMap(2, 4, 3)",
+    "ring": "from ddp_lessons.workbench.pictures.ring import RingAllReduce\nRingAllReduce(4, 3)",
+}
+KEYS = {  # and where each takes a control
+    "Home": lambda control: control.min,
+    "ArrowRight": lambda control: min(control.value + 1, control.max),
+    "End": lambda control: control.max,
+    "Space": lambda control: not control.value,
+}
+STATUS = ".jp-OutputArea-output p[role=status]"
+CONTROLS = ".jp-OutputArea-output :is([role=slider], input[type=checkbox])"
+FOCUSED = f"() => [...document.querySelectorAll('{CONTROLS}')].indexOf(document.activeElement)"
+THEME = "theme => jupyterapp.commands.execute('apputils:change-theme', {theme: `JupyterLab ${theme}`})"
+SAVE = "() => jupyterapp.commands.execute('docmanager:save')"
+OPEN_WITHOUT_KERNEL = """path => jupyterapp.commands.execute(
+    "docmanager:open", {path, kernelPreference: {shouldStart: false, canStart: false, autoStartDefault: false}})"""
+STILLS = ".jp-OutputArea-output img"
+
+
+def picture_of(cell: str):
+    """Return the picture that a cell shows, of our own: what the page should say."""
+    *statements, last = cell.splitlines()
+    names = {}
+    exec("\n".join(statements), names)  # noqa: S102 (our own cells, above)
+    return eval(last, names)
+
+
+def says(notebook, words: str) -> None:
+    """Wait until the page says so, and nothing else."""
+    said = notebook.page.locator(STATUS)
+    notebook.until(lambda: [" ".join(text.split()) for text in said.all_inner_texts()] == [words], 10)
+
+
+def focus(notebook, control: int) -> None:
+    """Go to a control with the tab key."""
+    for _ in range(4):
+        if notebook.page.evaluate(FOCUSED) == control:
+            return
+        notebook.page.keyboard.press("Tab")
+    pytest.fail(f"the tab key does not get to control {control}")
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+@pytest.mark.parametrize("name", PICTURES)
+def test_every_control_moves_by_keyboard_and_the_page_says_what_is_seen(opened, course, name, theme):
+    notebook, twin = opened(f"{name}-{theme}", PICTURES[name]), picture_of(PICTURES[name])
+    notebook.page.evaluate(THEME, theme)
+    notebook.run(0)
+    says(notebook, twin.words)
+    assert not notebook.page.locator(STILLS).is_visible()
+    notebook.page.locator(CONTROLS).first.focus()
+    notebook.picture("first")
+    for place, (control_name, control) in enumerate(twin.controls.items()):
+        focus(notebook, place)
+        # to the end of a slider that has grown goes only the arrow: Lab's End key knows the old one
+        keys = ["Home", "ArrowRight"] if control_name in twin.limits(**twin.values) else ["Home", "ArrowRight", "End"]
+        for key in ["Space"] if isinstance(control.value, bool) else keys:
+            notebook.page.keyboard.press(key)
+            control.value = KEYS[key](control)
+            says(notebook, twin.words)
+    notebook.picture("moved")
+    assert notebook.kinds == {"display_data"}
+    notebook.page.evaluate(SAVE)
+    notebook.shut_down()
+    stills(notebook.page, course, f"{name}-{theme}")
+    notebook.picture("still")
+
+
+@pytest.mark.parametrize("lesson", ["lesson2_ranks", "lesson3_sampler"])
+def test_a_lesson_that_lab_does_not_trust_yet_shows_the_still_pictures(browser, course, lesson):
+    cells = json.loads((ROOT / "notebooks" / f"{lesson}.ipynb").read_text())["cells"]
+    stored = [output for cell in cells for output in cell.get("outputs", ()) if "image/png" in output.get("data", ())]
+    assert stills(browser.new_page(), course, lesson) == len(stored) == 2
+
+
+def stills(page, course, name: str) -> int:
+    """Open a notebook without a kernel; return how many still pictures there are to be seen."""
+    page.goto(course[1]("").replace("lab/tree/?", "lab?"))
+    page.wait_for_function("() => window.jupyterapp?.restored.then(() => true)", timeout=60_000)
+    page.evaluate(OPEN_WITHOUT_KERNEL, f"notebooks/{name}.ipynb")
+    page.locator(STILLS).first.wait_for(timeout=30_000)
+    assert page.locator(STATUS).count() == 0
+    assert page.evaluate(STATE)[0] is None  # no kernel
+    widths = page.locator(STILLS).evaluate_all("images => images.map(i => [i.naturalWidth, i.clientWidth])")
+    assert widths == [[1140, 760]] * len(widths)
+    return len(widths)
