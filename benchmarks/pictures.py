@@ -16,7 +16,11 @@ HEAVY = {  # the most that each can be made to draw, and the control that is mov
     "sampler": ("sampler", "SamplerExplorer(64, 8, 1, shuffle=True)", 6),
     "ranks map": ("ranks_map", "RanksMap(4, 8, 0)", 2),
     "ring": ("ring", "RingAllReduce(8, 0)", 1),
+    "DDP step": ("ddp_step", "DDPStep(on_ranks(4, record_steps))", 2),
 }
+IMPORTS = """from ddp_lessons.workbench import on_ranks
+from ddp_lessons.workbench.step_record import record_steps
+"""
 HANDLES = ".jp-OutputArea-output :is([role=slider], input[type=checkbox])"
 TIME = """key => new Promise(done => {
     const page = document.querySelector(".jp-Notebook"), begin = performance.now()
@@ -41,7 +45,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=chromium, chromium_sandbox=False)
         for name, (module, call, control) in HEAVY.items():
             kind = call.partition("(")[0]
-            cell = f"from ddp_lessons.workbench.pictures.{module} import {kind}\n{call}"
+            cell = f"{IMPORTS}from ddp_lessons.workbench.pictures.{module} import {kind}\n{call}"
             times = measure(browser.new_page(), address, Path(folder), cell, control, presses)
             print(f"{name}: {median(times):.0f} ms (median of {presses}), the slowest {max(times):.0f} ms")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from drawn import assert_looks
 from ranks import run_ranks
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
@@ -135,6 +136,7 @@ def test_every_step_of_every_rank_is_drawn(records):
             for step.value in range(1, 5):
                 shown = f"Rank {rank.value}, step {step.value}, buckets of {SIZES[size.value - 1]:g} MB: "
                 assert picture.words.startswith(shown)
+                assert_looks(picture)
                 for name, _ in build_model("cnn").named_parameters():
                     assert f">{name}</text>" in picture.svg
 

@@ -4,13 +4,20 @@ import json
 
 import pytest
 from lab import STATE
+from ranks import run_ranks
 from stub_project import ROOT
+
+from ddp_lessons.workbench.step_record import record_steps
 
 # a cell that shows the picture, and in it every control that the reader has
 PICTURES = {
     "sampler": "from ddp_lessons.workbench.pictures.sampler import SamplerExplorer\nSamplerExplorer(11, 4)",
     "ranks_map": "from ddp_lessons.workbench.pictures.ranks_map import RanksMap\nRanksMap(2, 4, 3)",
     "ring": "from ddp_lessons.workbench.pictures.ring import RingAllReduce\nRingAllReduce(4, 3)",
+    "ddp_step": """import json
+from pathlib import Path
+from ddp_lessons.workbench.pictures.ddp_step import DDPStep
+DDPStep(json.loads(Path("RECORDS").read_text()))""",
 }
 KEYS = {  # and where each takes a control
     "Home": lambda control: control.min,
@@ -26,6 +33,18 @@ SAVE = "() => jupyterapp.commands.execute('docmanager:save')"
 OPEN_WITHOUT_KERNEL = """path => jupyterapp.commands.execute(
     "docmanager:open", {path, kernelPreference: {shouldStart: false, canStart: false, autoStartDefault: false}})"""
 STILLS = ".jp-OutputArea-output img"
+
+
+def on_rank(rank, world_size):
+    return record_steps(folder=str(ROOT / "data"))
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory):
+    """The cells, with a file of steps that two ranks have taken."""
+    path = tmp_path_factory.mktemp("records") / "records.json"
+    path.write_text(json.dumps(run_ranks(2, on_rank)))
+    return {name: cell.replace("RECORDS", str(path)) for name, cell in PICTURES.items()}
 
 
 def picture_of(cell: str):
@@ -53,8 +72,8 @@ def focus(notebook, control: int) -> None:
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
 @pytest.mark.parametrize("name", PICTURES)
-def test_every_control_moves_by_keyboard_and_the_page_says_what_is_seen(opened, course, name, theme):
-    notebook, twin = opened(f"{name}-{theme}", PICTURES[name]), picture_of(PICTURES[name])
+def test_every_control_moves_by_keyboard_and_the_page_says_what_is_seen(opened, course, cells, name, theme):
+    notebook, twin = opened(f"{name}-{theme}", cells[name]), picture_of(cells[name])
     notebook.page.evaluate(THEME, theme)
     notebook.run(0)
     says(notebook, twin.words)
@@ -77,11 +96,11 @@ def test_every_control_moves_by_keyboard_and_the_page_says_what_is_seen(opened, 
     notebook.picture("still")
 
 
-@pytest.mark.parametrize("lesson", ["lesson2_ranks", "lesson3_sampler"])
-def test_a_lesson_that_lab_does_not_trust_yet_shows_the_still_pictures(browser, course, lesson):
+@pytest.mark.parametrize("lesson, pictures", [("lesson2_ranks", 2), ("lesson3_sampler", 2), ("lesson4_ddp", 1)])
+def test_a_lesson_that_lab_does_not_trust_yet_shows_the_still_pictures(browser, course, lesson, pictures):
     cells = json.loads((ROOT / "notebooks" / f"{lesson}.ipynb").read_text())["cells"]
     stored = [output for cell in cells for output in cell.get("outputs", ()) if "image/png" in output.get("data", ())]
-    assert stills(browser.new_page(), course, lesson) == len(stored) == 2
+    assert stills(browser.new_page(), course, lesson) == len(stored) == pictures
 
 
 def stills(page, course, name: str) -> int:

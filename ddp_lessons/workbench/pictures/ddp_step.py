@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from ddp_lessons.workbench.pictures.picture import HEIGHT, INK, PALE, PAPER, Picture, box, color_of, slider, text
+from ddp_lessons.workbench.pictures.picture import HEIGHT, INK, PALE, PAPER, Picture, box, color_of, line, slider, text
 from ddp_lessons.workbench.scripts import Refused
 
 LEFT, RIGHT = 134, 640  # where time begins and ends; names stand before it, numbers behind it
@@ -148,12 +148,6 @@ def all_reduce(step: dict, index: int, bucket: dict, y: float, height: float, at
         *bar(bucket["begun"], bucket["done"], computed(step), y, height, color, at),
         *lane(y, height, name, *overlap(step, [bucket])),
     ]
-
-
-def line(x: float, y: float, x2: float, y2: float, color: str = INK, width: float = 1) -> str:
-    """Return a straight line from one point to another."""
-    ends = f'x1="{x:g}" y1="{y:g}" x2="{x2:g}" y2="{y2:g}"'
-    return f'<line {ends} stroke="{color}" stroke-width="{width:g}"/>'
 
 
 def legend() -> list[str]:
