@@ -59,7 +59,7 @@ def main() -> None:
     for epoch in range(args.epochs):
         order = torch.randperm(len(train_set), generator=torch.Generator().manual_seed(args.seed + epoch))
         train_epoch(model, DataLoader(train_set, args.batch_size, sampler=order.tolist()), optimizer)
-        print(f"epoch {epoch + 1}: {score(model, test_set):.4%} right")
+        print(f"epoch {epoch + 1}: {score(model, test_set):.3%} right")
     torch.save(model.state_dict(), args.save)
 
 

@@ -57,7 +57,7 @@ def train(model, train_set, validation_set, args) -> dict:
         loader = DataLoader(train_set, args.batch_size, sampler=order.tolist(), drop_last=True)
         train_epoch(model, loader, optimizer)
         loss = loss_on(model, validation_set)
-        print(f"epoch {epoch + 1}: validation loss {loss:.6f}")
+        print(f"epoch {epoch + 1}: validation loss {loss:.4f}")
         waited += 1
         if loss < best:
             best, waited, best_weights = loss, 0, copy.deepcopy(model.state_dict())
@@ -76,7 +76,7 @@ def main() -> None:
 
     torch.save(best_weights, args.save)
     model.load_state_dict(torch.load(args.save, weights_only=True))
-    print(f"saved: validation loss {loss_on(model, validation_set):.6f}")
+    print(f"saved: validation loss {loss_on(model, validation_set):.4f}")
 
 
 if __name__ == "__main__":

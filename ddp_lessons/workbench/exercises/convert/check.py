@@ -20,10 +20,13 @@ def show_script(name: str) -> None:
 
 def copy_script(name: str) -> None:
     """Make your own copy of a given script, unless there is one already, and say where it is."""
-    if not mine(name).exists():
-        scripts.write_whole(mine(name), given(name).read_bytes())
-    mend([])
     path = FOLDER / mine(name).name
+    try:
+        if not mine(name).exists():
+            scripts.write_whole(mine(name), given(name).read_bytes())
+    except OSError as error:
+        raise scripts.Refused(f"{path} could not be written: {error}") from None
+    mend([])
     display(Markdown(f"[{path}]({path.name}) is your copy. Click it, and it opens beside this notebook."))
 
 

@@ -38,14 +38,15 @@ class Case:
     def known(self, same: Callable[[Seen], bool]) -> str:
         """Return the hint of the first known mistake whose run on a single card is the `same`, or nothing."""
         for hint, changes in mistakes.MISTAKES[self.name].items():
-            if any(same(answer_of(self.text, self.data, self.ranks, change)) for change in changes if self.ranks):
+            changes = (tuple(change.items()) for change in changes if self.ranks)
+            if any(same(answer_of(self.text, self.data, self.ranks, change)) for change in changes):
                 return hint
         return ""
 
 
 def verdict(case: Case) -> tuple[str, str]:
     """Return what is wrong, and a hint where that is known; two empty texts if nothing is."""
-    checks = [failed, trained, together, saved, weights, shared, tested, printed, printed_once, saved_once, left]
+    checks = [failed, trained, together, saved_once, saved, weights, shared, tested, printed, printed_once, left]
     wrong, hint = next(filter(None, (check(case) for check in checks)), ("", ""))
     return wrong, hint.replace("WORLD", str(case.ranks))
 
@@ -57,8 +58,12 @@ def failed(case: Case) -> tuple[str, str] | None:
         return None
     if not case.ranks:
         hint = NO_GROUP if re.search(r"\bRANK\b|MASTER_ADDR|process group", said) else ""
+    elif together(case):
+        hint = NOT_JOINED  # then all of them may have written one file
     elif "FileNotFoundError" in said and WEIGHTS in said:
         hint = TOO_EARLY
+    elif '"module.' in said:
+        hint = WRAPPER
     elif re.search("waits in|gloo|SIGABRT", said):
         epochs = max(map(len, case.run.of("test")), default=0)
         hint = STOPPED if case.name == "3_early_stop" and epochs > 2 else APART  # nobody stops earlier
@@ -76,6 +81,12 @@ def together(case: Case) -> tuple[str, str] | None:
     """Tell whether the ranks trained without a group."""
     sizes = {size for rank in case.run.of("group") for size in rank}
     return ("the ranks did not work together", NOT_JOINED) if case.ranks and sizes == {1} else None
+
+
+def saved_once(case: Case) -> tuple[str, str] | None:
+    """Tell whether more than one rank saved."""
+    saving = sum(map(bool, case.run.of("save")))
+    return (f"{saving} ranks saved", ALL_SAVE) if saving > 1 else None
 
 
 def saved(case: Case) -> tuple[str, str] | None:
@@ -97,7 +108,9 @@ def weights(case: Case) -> tuple[str, str] | None:
         return None
     hint = case.known(lambda wrong: close(case.run.weights, wrong.weights))
     wrong = "the weights are not the single card's" if case.ranks else "the weights are not what they were"
-    return wrong, hint or (mistakes.EVERYTHING if most(case, "train") else "")
+    if case.ranks and not hint:
+        hint = mistakes.EVERYTHING if most(case, "train") else "" if any(case.run.of("wrapper")) else mistakes.ALONE
+    return wrong, hint
 
 
 def shared(case: Case) -> tuple[str, str] | None:
@@ -126,12 +139,6 @@ def printed_once(case: Case) -> tuple[str, str] | None:
     """Tell whether a line came more than once."""
     often = next((line for line in case.right.lines if case.printed.count(head(line)) > 1), None)
     return (f"`{head(often)}` was printed {case.printed.count(head(often))} times", ALL_PRINT) if often else None
-
-
-def saved_once(case: Case) -> tuple[str, str] | None:
-    """Tell whether more than one rank saved."""
-    saving = sum(map(bool, case.run.of("save")))
-    return (f"{saving} ranks saved", ALL_SAVE) if saving > 1 else None
 
 
 def left(case: Case) -> tuple[str, str] | None:

@@ -1,6 +1,7 @@
 """What a script was seen to do: a reader's, run as its command would, or the given one, in this process."""
 
 import contextlib
+import functools
 import io
 import json
 import pickle
@@ -34,15 +35,16 @@ class Seen:
         return [[what for key, what in notes if key == kind] for _, notes in sorted(self.notes.items())]
 
 
-def answer_of(text: str, data: Path, ranks: int = 1, change: dict[str, str] | None = None) -> Seen:
+@functools.cache
+def answer_of(text: str, data: Path, ranks: int = 1, change: tuple[tuple[str, str], ...] = ()) -> Seen:
     """Run the given script in this process, with a change in it, and return what it does."""
-    for old, new in (change or {}).items():
+    for old, new in change:
         assert old in text, old
         text = text.replace(old, new)
     notes, printed = [], io.StringIO()
     names = {name: thing for name, thing in vars(mistakes).items() if callable(thing)}
     with tempfile.TemporaryDirectory() as folder, torch.random.fork_rng():
-        with command_line("script", "--data", str(data), "--save", f"{folder}/{WEIGHTS}"):
+        with in_a_process(["script", "--data", str(data), "--save", f"{folder}/{WEIGHTS}"]):
             hook = witness.note_rows(lambda kind, what: notes.append([kind, what]))
             try:
                 with contextlib.redirect_stdout(printed):
@@ -53,13 +55,16 @@ def answer_of(text: str, data: Path, ranks: int = 1, change: dict[str, str] | No
 
 
 @contextlib.contextmanager
-def command_line(*arguments: str) -> Iterator[None]:
-    """Have a script in this process believe that it was called with these arguments."""
-    ours, sys.argv = sys.argv, list(arguments)
+def in_a_process(command_line: list[str]) -> Iterator[None]:
+    """Have a script believe that it was called in a process of its own: with a command line, and on one thread."""
+    ours, threads = sys.argv, torch.get_num_threads()
     try:
+        sys.argv = command_line
+        torch.set_num_threads(1)  # these models are too small for two
         yield
     finally:
         sys.argv = ours
+        torch.set_num_threads(threads)
 
 
 def load(folder: Path) -> object:

@@ -13,9 +13,14 @@ SLOW = 1  # seconds until a file that ranks save is there, as on a disk that mac
 
 
 def note_rows(note: Callable) -> object:
-    """Note the rows of each batch that reaches a layer of ten outputs, the last one; return the hook, to be removed."""
+    """Note the rows of each batch that reaches a layer of ten outputs, the last one, and the calls of DDP's wrapper.
+
+    Returns the hook, to be removed.
+    """
 
     def before_forward(layer, inputs):
+        if isinstance(layer, torch.nn.parallel.DistributedDataParallel):
+            note("wrapper", 1)
         if isinstance(layer, torch.nn.Linear) and layer.out_features == 10:
             note("train" if torch.is_grad_enabled() else "test", len(inputs[0]))
             note("group", dist.get_world_size() if dist.is_initialized() else 1)
