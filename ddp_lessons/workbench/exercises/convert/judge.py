@@ -1,6 +1,7 @@
 """What a converted script did, held against what the given one does on a single card."""
 
 import re
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,7 +96,8 @@ def saved(case: Case) -> tuple[str, str] | None:
     if found is None:
         return "the file that --save names was not written", ""
     if not isinstance(found, dict):
-        return f"the saved file does not hold weights alone: {first_line(found)}", ""
+        told = textwrap.shorten(f"{type(found).__name__} {found}", 150, placeholder=" ...")
+        return f"the saved file cannot be read with weights_only=True: {told}", ""
     if found.keys() != right.keys():
         hint = WRAPPER if any(key.startswith("module.") for key in found) else ""
         return f"the weights are saved under other names: {', '.join(found)}", hint
@@ -163,8 +165,3 @@ def close(found: dict, right: dict) -> bool:
 def head(line: str) -> str:
     """Return what a line begins with, up to its colon."""
     return line[: line.find(":") + 1]
-
-
-def first_line(what: object) -> str:
-    """Return the beginning of an error's text, or of what is in its place."""
-    return str(what).splitlines()[0][:150]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 import torch.distributed as dist
 
-SLOW = 1  # seconds until a file that ranks save is there, as on a disk that machines share
+SLOW = 0.5  # seconds until a file that ranks save is there, as on a disk that machines share
 
 
 def note_rows(note: Callable) -> object:
@@ -55,7 +55,8 @@ def main() -> None:
         exec(code, {"__name__": "__main__", "__file__": script})  # noqa: S102 (it is what we are for)
     except Exception as error:  # noqa: BLE001 (the reader is to see it, whatever it is)
         note("error", f"{type(error).__name__}: {error}")
-        sys.excepthook(type(error), error, error.__traceback__.tb_next)
+        error = error.with_traceback(error.__traceback__.tb_next)
+        sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(1)
     finally:
         note("left", not dist.is_initialized())
