@@ -24,6 +24,7 @@ GRACE = 2  # seconds that a process which is asked to end gets
 IDLE = 0.05  # of a core: a waiting rank stays under it, though gloo's own thread looks around now and then
 MARK = "DDP_LESSONS_PROGRAM"  # in the environment of all that a program starts
 ABORTED = "Fatal Python error: Aborted"  # faulthandler's first line
+MODULES = re.compile(r"^Extension modules: .*\n?", re.MULTILINE)  # faulthandler's last line, a long one
 FAILED = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+)")  # torchrun, of the rank that failed first
 TICK = 0.1  # seconds between two looks at what runs
 
@@ -144,7 +145,8 @@ class Program:
 
     def said(self) -> dict[int, str]:
         """Return what each rank has said on stderr, before it was broken off; who spoke last comes last."""
-        return {rank: text.partition(ABORTED)[0] if self.broken_off else text for rank, text in self._texts().items()}
+        texts = {rank: MODULES.sub("", text) for rank, text in self._texts().items()}
+        return {rank: text.partition(ABORTED)[0] if self.broken_off else text for rank, text in texts.items()}
 
     def where(self) -> str:
         """Say where each rank was when the program was broken off."""
