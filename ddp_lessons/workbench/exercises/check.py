@@ -6,6 +6,7 @@ from collections.abc import Callable
 from ddp_lessons.workbench.exercises import cases
 from ddp_lessons.workbench.exercises.exercise import Exercise, with_hint
 from ddp_lessons.workbench.on_ranks import call_on_ranks
+from ddp_lessons.workbench.ranks_magic import RanksFailed
 from ddp_lessons.workbench.scripts import Refused
 from ddp_lessons.workbench.source import in_notebook, source_of
 
@@ -41,6 +42,8 @@ def is_stub(attempt: Callable | type) -> bool:
 def what_is_wrong(exercise: Exercise, attempt: Callable | type, ranks: int, most: int) -> str:
     """Return what is wrong with an attempt on so many ranks, with a hint where one is known; "" if nothing is."""
     outcome = call_on_ranks(ranks, exercise.trial, (attempt, *exercise.arguments), TIMEOUT, spare=most - ranks)
+    if not outcome.tried:
+        raise RanksFailed(outcome.sentence)
     if outcome.sentence:
         return with_hint(outcome.sentence, exercise.hint(outcome))
     return exercise.judge([outcome.results[rank] for rank in range(ranks)])
