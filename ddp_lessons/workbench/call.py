@@ -28,7 +28,7 @@ def cells_of(function: Callable, arguments: tuple, ranks: int, port: int) -> lis
         if in_notebook(thing):
             gather(script, thing)
     call = f"{expression(function)}, [{', '.join(map(expression, arguments))}], {ranks}, {port}"
-    first = f"get_ipython().reset(new_session=False)\n{import_lines(script.imports)}"
+    first = f"get_ipython().run_line_magic('reset_selective', '-f .')\n{import_lines(script.imports)}"
     parts = [cell_of(name, script) for name in script.parts]
     return [(first, 0), *parts, (f"{expression(answer)}({call})", 0)]
 

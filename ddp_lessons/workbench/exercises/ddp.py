@@ -42,14 +42,24 @@ def differing(given: dict, wanted: dict) -> list[str]:
     return [name for name in wanted if not same(given[name], wanted[name], EXACT)]
 
 
+def where(given: list | float | None, wanted: list | float) -> str:
+    """Return the first numbers in which two values differ, in words."""
+    if given is None:
+        return "is missing"
+    while isinstance(wanted, list):
+        given, wanted = next(pair for pair in zip(given, wanted, strict=True) if not same(*pair, EXACT))
+    return f"holds {given:.9g} where {wanted:.9g} is right"
+
+
 def wrong_start(call: str, outputs: list[dict]) -> str:
     """Return what is wrong with what each rank starts from, "" if it is what rank 0 had."""
     wanted = full_batch()[0]
     for rank, output in enumerate(outputs):
         if names := differing(output["start"], wanted):
             own = differing(output["start"], state(small(seed=rank)))
+            numbers = where(output["start"][names[0]], wanted[names[0]])
             return with_hint(
-                f"after {call}, {names[0]} of rank {rank} is not what rank 0 had",
+                f"after {call}, {names[0]} on rank {rank} {numbers}, as rank 0 had it",
                 first_hint(
                     {
                         "rank 0's own have changed: it is the one that sends": rank == 0,
@@ -68,10 +78,12 @@ def wrong_steps(outputs: list[dict]) -> str:
         for rank, output in enumerate(outputs):
             given = output["steps"][step]
             if names := differing(given["gradients"], wanted["gradients"]):
-                wrong = f"in step {step + 1}, the gradient of {names[0]} on rank {rank} is not that of the full batch"
+                numbers = where(given["gradients"][names[0]], wanted["gradients"][names[0]])
+                wrong = f"in step {step + 1} the gradient of {names[0]} on rank {rank} {numbers}, as in the full batch"
                 return with_hint(wrong, first_hint(gradient_mistakes(step, rank, outputs)))
             if names := differing(given["state"], wanted["state"]):
-                return f"after step {step + 1}, {names[0]} on rank {rank} is not that of the full batch"
+                numbers = where(given["state"][names[0]], wanted["state"][names[0]])
+                return f"after step {step + 1} {names[0]} on rank {rank} {numbers}, as in the full batch"
     return ""
 
 
@@ -107,20 +119,20 @@ def buckets(bucket_bytes: int) -> list[int]:
 def wrong_buckets(bucket_bytes: int, outputs: list[dict]) -> str:
     """Return what is wrong with the calls of all_reduce, "" if they are one for each bucket, in time."""
     wanted = buckets(bucket_bytes)
-    for step in (said for output in outputs for said in output["steps"]):
-        calls = [said for said in step["heard"] if said["call"] == "allreduce"]
-        ready = [place for place, said in enumerate(step["heard"]) if said["call"] == "ready"]
-        sizes = [said["bytes"] for said in calls]
+    for heard in (step["heard"] for output in outputs for step in output["steps"]):
+        calls = [call for call in heard if call["call"] == "allreduce"]
+        ready = [place for place, call in enumerate(heard) if call["call"] == "ready"]
+        sizes = [call["bytes"] for call in calls]
         says = f"the gradients are right, but with buckets of {bucket_bytes} bytes"
         if sorted(sizes) != sorted(wanted):
             wrong = f"{says} a step sent {sizes} bytes; right is {wanted}"
             return with_hint(wrong, first_hint(bucket_mistakes(sizes, wanted)))
-        if any(said["waits"] for said in calls):
+        if any(call["waits"] for call in calls):
             return with_hint(
                 f"{says} backward stood still during each all_reduce",
                 "`async_op=True` gives a handle at once, and backward goes on; who waits for it?",
             )
-        if len(wanted) > 1 and step["heard"].index(calls[0]) > ready[-1]:
+        if len(wanted) > 1 and heard.index(calls[0]) > ready[-1]:
             return with_hint(
                 f"{says} the first one left after the last gradient was ready",
                 "a bucket can leave as soon as its own gradients are ready: a hook knows when that is",

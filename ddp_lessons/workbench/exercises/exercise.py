@@ -1,5 +1,6 @@
 """What an exercise is: a trial that every rank runs, and a judge of what came of it."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -45,5 +46,5 @@ def same(given: object, wanted: object, within: float = 1e-6) -> bool:
 
 def readable(value: object) -> str:
     """Return a value for a sentence: a tuple as the list that it comes back as from a rank, whole numbers as such."""
-    text = str(list(value) if isinstance(value, tuple) else value)
+    text = re.sub(r"\.0\b", "", str(list(value) if isinstance(value, tuple) else value))
     return text if len(text) <= LONGEST else text[:LONGEST] + " …"

@@ -79,9 +79,9 @@ class InPlace:
         to_itself = ("the rank of the current process", "Pair is not connected")
         return first_hint(
             {
+                "a rank cannot send to itself, or receive from itself": any(e in outcome.sentence for e in to_itself),
                 SEND_WAITS: "waits in send" in waits and "waits in recv" not in waits,
                 RECV_WAITS: "waits in recv" in waits,
-                "a rank cannot send to itself, or receive from itself": any(e in outcome.sentence for e in to_itself),
             }
         )
 

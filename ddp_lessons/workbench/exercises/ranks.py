@@ -32,8 +32,9 @@ def sum_mistakes(starts: list, outputs: list[dict], wanted: list) -> dict[str, b
     return {
         "that is the average: the sum is asked for": all(same(h, [w / len(has) for w in wanted]) for h in has),
         f"rank {right.index(True) if any(right) else 0} alone has the sum, and all must have it": sum(right) == 1,
-        "the rank's own numbers are missing in the sum": all(same(total([has[r], starts[r]]), wanted) for r in ranks),
-        "what came has replaced what was there: add it": all(h in starts for h in has),
+        "the rank's own numbers are missing in it: what comes is to be added to them, and not to replace them": (
+            all(same(total([has[r], starts[r]]), wanted) for r in ranks) or all(h in starts for h in has)
+        ),
         "something was counted more than once: does a rank send on what it has already added to?": more,
     }
 
@@ -64,7 +65,7 @@ def ring_fault(length: int, outputs: list[dict]) -> str:
     part = ceil(length / world_size) * NUMBER
     bound = 2 * (world_size - 1) * part
     for rank, output in enumerate(outputs):
-        for call, done in {"send": "sent", "recv": "received"}.items():
+        for call, done, whom in [("send", "sent", "to"), ("recv", "received", "from")]:
             sizes = [message["bytes"] for message in messages(output["heard"], call)]
             partners = {message["partner"] for message in messages(output["heard"], call)}
             said = f"the sums are right, but of a tensor of {length * NUMBER} bytes rank {rank} {done}"
@@ -76,7 +77,7 @@ def ring_fault(length: int, outputs: list[dict]) -> str:
                 return with_hint(f"{said} {sum(sizes)} in all; {bound} are enough", hint)
             if len(partners) > 1:
                 hint = "in a ring a rank sends to one neighbour only, and receives from the other only"
-                return with_hint(f"{said} parts with {len(partners)} partners", hint)
+                return with_hint(f"{said} {whom} {len(partners)} ranks", hint)
     return ""
 
 
@@ -85,6 +86,6 @@ EXERCISES = {
     for judge in (
         InPlace("my_broadcast", lambda starts, source: starts[source], broadcast_mistakes, from_each=True),
         InPlace("my_all_reduce", total, sum_mistakes),
-        InPlace("my_ring_all_reduce", total, ring_mistakes, lengths=(8, 9), fault=ring_fault),
+        InPlace("my_ring_all_reduce", total, ring_mistakes, lengths=(8, 11), fault=ring_fault),
     )
 }

@@ -7,7 +7,7 @@ import torch.distributed as dist
 from torch.utils.data.distributed import DistributedSampler
 
 from ddp_lessons.workbench.exercises.cases import by_cases
-from ddp_lessons.workbench.exercises.exercise import Exercise, first_hint, same, with_hint
+from ddp_lessons.workbench.exercises.exercise import Exercise, first_hint, readable, same, with_hint
 from ddp_lessons.workbench.on_ranks import Outcome
 
 
@@ -40,32 +40,34 @@ def padded_once(order: list[int], world_size: int) -> list[int]:
     return order + order[: -len(order) % world_size]
 
 
-def scores(samples: int) -> list[bool]:
-    """Return for each sample whether it was classified right: about two of three are, the first one is."""
-    return [sample % 3 != 1 for sample in range(samples)]
+def answers(samples: int, turned: bool) -> list[bool]:
+    """Return for each sample whether it was classified right: two of three are, or the other way round."""
+    return [(sample % 3 != 1) != turned for sample in range(samples)]
 
 
-def try_score(attempt: Callable, sizes: list[int]) -> list[object]:
-    """Return the score that the attempt gives on this rank, for each number of samples."""
-    rank, world_size = dist.get_rank(), dist.get_world_size()
-    shares = [(partition(samples, rank, world_size, seed=0, epoch=0), samples) for samples in sizes]
-    return [attempt(share, [scores(samples)[i] for i in share], samples) for share, samples in shares]
+def try_score(attempt: Callable, cases: list[tuple[int, bool]]) -> list[object]:
+    """Return the score that the attempt gives on this rank, in each case: a number of samples, and which are right."""
+    scores = []
+    for samples, turned in cases:
+        share = partition(samples, dist.get_rank(), dist.get_world_size(), seed=0, epoch=0)
+        scores.append(attempt(share, [answers(samples, turned)[i] for i in share], samples))
+    return scores
 
 
 def judge_score(results: list[list]) -> str:
-    """Return what is wrong with the scores, by rank and then by number of samples."""
-    for samples, given in zip(SIZES, zip(*results, strict=True), strict=True):
-        right = sum(scores(samples)) / samples
+    """Return what is wrong with the scores, by rank and then by case."""
+    for (samples, turned), given in zip(CASES, zip(*results, strict=True), strict=True):
+        right = sum(answers(samples, turned)) / samples
         for rank, score in enumerate(given):
             if not same(score, right, 1e-12):
-                wrong = f"of {samples} samples, rank {rank} gave the score {score}; right is {right}"
-                return with_hint(wrong, first_hint(score_mistakes(samples, list(given))))
+                wrong = f"of {samples} samples, rank {rank} gave the score {readable(score)}; right is {right}"
+                return with_hint(wrong, first_hint(score_mistakes(answers(samples, turned), list(given))))
     return ""
 
 
-def score_mistakes(samples: int, given: list) -> dict[str, bool]:
-    """Return hints for scores that were given, by rank."""
-    world_size, right = len(given), scores(samples)
+def score_mistakes(right: list[bool], given: list) -> dict[str, bool]:
+    """Return hints for scores that were given, by rank, where these samples were right."""
+    world_size, samples = len(given), len(right)
     shares = [partition(samples, rank, world_size, seed=0, epoch=0) for rank in range(world_size)]
     hits = [sum(right[i] for i in share) for share in shares]
     local = [hit / len(share) for hit, share in zip(hits, shares, strict=True)]
@@ -90,7 +92,8 @@ def score_hint(outcome: Outcome) -> str:
     return "a collective call comes back when all ranks have made it: do all?" * some_wait
 
 
-SIZES = [11, 25, 101, 24]  # 24 needs no padding on two and four ranks
+# a sample that comes twice is right in one case and wrong in the other; 24 samples need no padding
+CASES = [(samples, turned) for samples in (11, 25, 101, 24, 3) for turned in (False, True)]
 
 EXERCISES = {
     "my_partition": by_cases(
@@ -142,5 +145,5 @@ EXERCISES = {
             "that is how many; which ones are they?": lambda samples, n: -samples % n,
         },
     ),
-    "exact_score": Exercise(try_score, judge_score, (SIZES,), score_hint),
+    "exact_score": Exercise(try_score, judge_score, (CASES,), score_hint),
 }
