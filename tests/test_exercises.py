@@ -35,6 +35,7 @@ def tried(notebook, cell, exercise, sizes, timeout=10):
     assert notebook.succeeded, notebook.error
     said = notebook.run(f"module.TIMEOUT = {timeout}\ncheck({exercise}, ranks={sizes})")
     assert notebook.succeeded, notebook.error
+    print(said)  # for the report of a failure
     return said
 
 
@@ -68,7 +69,7 @@ def test_a_wrong_answer_fails_with_its_own_hint(notebook, wrong, size):
 
 def test_checks_start_with_two_ranks_and_go_on_with_four(notebook):
     notebook.run(SOLUTIONS["my_broadcast"])
-    assert notebook.run("check(my_broadcast)") == "solved: on 2 and on 4 ranks\n"
+    assert notebook.run("module.TIMEOUT = 10\ncheck(my_broadcast)") == "solved: on 2 and on 4 ranks\n"
 
 
 def test_an_unknown_mistake_is_told_without_a_hint(notebook):
@@ -99,7 +100,7 @@ def test_an_answer_of_another_type_is_shown(notebook, given):
 
 
 def test_an_attempt_that_raises_shows_its_line_and_what(notebook):
-    said = tried(notebook, "\n\ndef place_of(rank, cards):\n    return rank / 0", "place_of", (2,))
+    said = tried(notebook, "# mine\n\ndef place_of(rank, cards):\n    return rank / 0", "place_of", (2,))
     assert "----> 4     return rank / 0" in said and "File " not in said
     assert said.endswith("\nnot yet: on 2 ranks, ranks 0 and 1 failed: ZeroDivisionError: division by zero\n")
 
@@ -134,5 +135,5 @@ def test_an_attempt_that_kills_its_process(notebook):
 
 
 def test_an_endless_attempt_ends(notebook):
-    said = tried(notebook, "\n\ndef place_of(rank, cards):\n    while True: pass", "place_of", (2,), timeout=3)
+    said = tried(notebook, "# mine\n\ndef place_of(rank, cards):\n    while True: pass", "place_of", (2,), timeout=3)
     assert said == f"not yet: on 2 ranks, after 3 s, ranks 0 and 1 are at cell {notebook.number - 1} line 4\n"

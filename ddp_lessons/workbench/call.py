@@ -4,7 +4,6 @@ import inspect
 import json
 import os
 from collections.abc import Callable
-from datetime import timedelta
 
 import torch.distributed as dist
 from IPython.display import publish_display_data
@@ -14,23 +13,25 @@ from ddp_lessons.workbench.compose import Page, Script, import_lines, imported, 
 from ddp_lessons.workbench.scripts import Refused
 from ddp_lessons.workbench.source import in_notebook, notebook_names, text_around
 
-LOOPBACK = "127.0.0.1"
 RESULT = "application/x-ddp-lessons-result"
+FORGET = "get_ipython().run_line_magic('reset_selective', '-f .')"  # what an earlier call has defined; `reset` is slow
 
 
-def cells_of(function: Callable, arguments: tuple, ranks: int, port: int) -> list[tuple[str, int]]:
+def cells_of(function: Callable, arguments: tuple, ranks: int, meeting: str) -> list[tuple[str, int]]:
     """Return the cells that ranks run for a call, and the number that each has in the notebook, 0 if it is in none.
 
-    Raises Refused, with what is in the way, for a call that cannot be sent.
+    The first has what can take long and is not the function's fault: imports. Raises Refused for a call that cannot be
+    sent, with what is in the way.
     """
     script = Sent(notebook_names())
     for thing in (function, *arguments):
         if in_notebook(thing):
             gather(script, thing)
-    call = f"{expression(function)}, [{', '.join(map(expression, arguments))}], {ranks}, {port}"
-    first = f"get_ipython().run_line_magic('reset_selective', '-f .')\n{import_lines(script.imports)}"
+    call = f"{expression(function)}, [{', '.join(map(expression, arguments))}], {ranks}, {meeting!r}"
+    ours = [expression(thing) for thing in (function, answer) if not in_notebook(thing)]
+    first = [FORGET, import_lines(script.imports), *ours, "pass"]  # or the last one would be shown
     parts = [cell_of(name, script) for name in script.parts]
-    return [(first, 0), *parts, (f"{expression(answer)}({call})", 0)]
+    return [("\n".join(first), 0), *parts, (f"{expression(answer)}({call})", 0)]
 
 
 class Sent(Script):
@@ -80,12 +81,14 @@ def expression(value: object) -> str:
         raise Refused(f"the ranks can be given numbers, words, lists and dicts, but not {value!r:.60}") from None
 
 
-def answer(function: Callable, arguments: list, ranks: int, port: int) -> None:
-    """Call a function on this rank, in a group of the first `ranks`, and send the notebook what it returns."""
+def answer(function: Callable, arguments: list, ranks: int, meeting: str) -> None:
+    """Call a function on this rank, in a group of the first `ranks`, and send the notebook what it returns.
+
+    The ranks find each other through a file, `meeting`: a port would cost a look-up of names, which can take seconds.
+    """
     rank = int(os.environ["RANK"])
     os.environ.update({"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks)})
-    store = dist.TCPStore(LOOPBACK, port, is_master=False, timeout=timedelta(seconds=30))
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks)
+    dist.init_process_group("gloo", store=dist.FileStore(meeting, ranks), rank=rank, world_size=ranks)
     try:
         result = json.dumps(function(*arguments), default=as_json)
         dist.barrier()  # a rank that leaves at once would break the others' last message

@@ -7,14 +7,13 @@ import atexit
 import json
 import math
 import re
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import torch.distributed as dist
-
-from ddp_lessons.workbench.call import LOOPBACK, RESULT, cells_of
+from ddp_lessons.workbench.call import RESULT, cells_of
 from ddp_lessons.workbench.processes import held_back
-from ddp_lessons.workbench.ranks_in_cells import Cell, World
+from ddp_lessons.workbench.ranks_in_cells import START, Cell, World
 from ddp_lessons.workbench.ranks_magic import MOST, RanksFailed
 from ddp_lessons.workbench.ranks_screen import Screen, clause, named, who_waits
 from ddp_lessons.workbench.scripts import Refused
@@ -101,15 +100,14 @@ def call_on_ranks(ranks: int, function: Callable, arguments: tuple, timeout: flo
 
     `spare` ranks are kept besides, if a later call needs more. Raises Refused where the call cannot be sent at all.
     """
-    store = dist.TCPStore(LOOPBACK, 0, is_master=True, wait_for_workers=False)
-    cells = cells_of(function, arguments, ranks, store.port)
     outcome = Outcome(Screen(ranks))
-    with held_back() as pressed:
+    with held_back() as pressed, tempfile.TemporaryDirectory() as folder:
+        cells = cells_of(function, arguments, ranks, f"{folder}/meeting")
         try:
             world = WORKERS.ready(ranks + spare, pressed)
-            for code, number in cells:
+            for place, (code, number) in enumerate(cells):
                 if not (outcome.late or outcome.errors or pressed):
-                    cell = Cell(code, list(range(ranks)), timeout, number)
+                    cell = Cell(code, list(range(ranks)), timeout if place else START, number)
                     outcome.late = world.run(cell, outcome.hear, pressed)
         except KeyboardInterrupt:
             return Outcome(outcome.screen, sentence="interrupted while the ranks started", tried=False)

@@ -17,6 +17,10 @@ class Listening(TorchDispatchMode):
         super().__init__()
         self.heard = [] if heard is None else heard
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing here is compiled, and to skip the compiler is to import it, for seconds
+
     def __torch_dispatch__(self, call, types, given=(), more=None):
         if call.namespace == "c10d":
             self.note(call._opname, given)

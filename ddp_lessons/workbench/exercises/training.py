@@ -53,13 +53,14 @@ def gradients(model: nn.Module) -> dict[str, list]:
 def train(model: nn.Module, wrapped: Callable, rows: slice) -> Iterator[dict]:
     """Yield the gradients of each step, and the state after it."""
     inputs, wanted = data()
-    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1, momentum=0.9)
     for _ in range(STEPS):
-        optimizer.zero_grad()
+        model.zero_grad()
         nn.functional.mse_loss(wrapped(inputs[rows]), wanted[rows]).backward()
         getattr(wrapped, "finish", lambda: None)()
         given = gradients(model)
-        optimizer.step()
+        for parameter in model.parameters():
+            if parameter.grad is not None:  # an optimizer would do, and takes two seconds to import
+                parameter.data -= 0.1 * parameter.grad
         yield {"gradients": given, "state": state(model)}
 
 
