@@ -87,3 +87,26 @@ def each_part_to_its_owner(tensor):
         dist.recv(parts[other], other)
     for handle in handles:
         handle.wait()
+
+
+def running_sum_of_whole_tensors(tensor):
+    """cut the tensor into N parts"""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    for _ in range(world_size):
+        handle = dist.isend(tensor.clone(), (rank + 1) % world_size)
+        received = torch.empty_like(tensor)
+        dist.recv(received, (rank - 1) % world_size)
+        tensor += received
+        handle.wait()
+
+
+def parts_of_one_length(tensor):
+    """stuck: 2 ranks: two tensors differ in length"""
+    rank, parts = dist.get_rank(), tensor.tensor_split(2)
+    received = torch.empty_like(parts[0])
+    for step in range(2):
+        handle = dist.isend(parts[(rank + step) % 2], 1 - rank)
+        dist.recv(received, 1 - rank)
+        mine = parts[(rank + step + 1) % 2]
+        mine.copy_(received if step else mine + received)
+        handle.wait()

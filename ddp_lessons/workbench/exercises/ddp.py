@@ -176,7 +176,9 @@ def hint(outcome: Outcome) -> str:
             "change weights where autograd does not look: on `parameter.data`, or under `torch.no_grad()`": (
                 "leaf Variable that requires grad" in outcome.sentence
             ),
-            "a collective call comes back when all ranks have made it, each the same one: do they?": bool(outcome.late),
+            "a collective call comes back when all ranks have made it, each the same one: do they?": (
+                bool(outcome.late) and not outcome.errors
+            ),
         }
     )
 

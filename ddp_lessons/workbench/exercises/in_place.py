@@ -10,7 +10,10 @@ from ddp_lessons.workbench.exercises.exercise import Exercise, first_hint, reada
 from ddp_lessons.workbench.exercises.listen import Listening, collectives, messages
 from ddp_lessons.workbench.on_ranks import Outcome
 
-RECV_WAITS = "a recv waits until the rank that it names sends to this one: does each recv have its send?"
+RECV_WAITS = (
+    "a recv waits until the rank that it names sends to this one: does each recv have its send? "
+    "The handle of an isend must be kept, and waited for: if it is dropped, so is the message"
+)
 SEND_WAITS = (
     "on gloo a send waits until the other rank receives; if everyone sends first, nobody comes to receive. "
     "`dist.isend` starts to send and goes on at once"
@@ -75,11 +78,12 @@ class InPlace:
 
     def hint(self, outcome: Outcome) -> str:
         """Return a hint for an attempt that failed, or did not come back."""
-        waits = [place.split(",")[0] for place in outcome.late.values()]
+        waits = [place.split(",")[0] for place in outcome.late.values() if not outcome.errors]
         to_itself = ("the rank of the current process", "Pair is not connected")
         return first_hint(
             {
                 "a rank cannot send to itself, or receive from itself": any(e in outcome.sentence for e in to_itself),
+                "two tensors differ in length: parts need not be equally long": "match the size" in outcome.sentence,
                 SEND_WAITS: "waits in send" in waits and "waits in recv" not in waits,
                 RECV_WAITS: "waits in recv" in waits,
             }

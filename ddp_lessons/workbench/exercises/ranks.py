@@ -7,6 +7,7 @@ from ddp_lessons.workbench.exercises.in_place import InPlace
 from ddp_lessons.workbench.exercises.listen import messages
 
 NUMBER = 8  # bytes of a float64
+PARTS = "cut the tensor into N parts: a message of a ring carries one of them"
 
 
 def total(starts: list[list[float]]) -> list[float]:
@@ -45,7 +46,9 @@ def ring_mistakes(starts: list, outputs: list[dict], wanted: list) -> dict[str, 
     sent = {len(messages(output["heard"], "send")) for output in outputs}
     even = len(wanted) // world_size * world_size  # so many numbers divide evenly
     more = any(h > w for numbers in has for h, w in zip(numbers, wanted, strict=True))
+    largest = max([said["bytes"] for output in outputs for said in output["heard"]], default=0)
     return {
+        PARTS: largest > ceil(len(wanted) / world_size) * NUMBER,
         "the last numbers were left out: this length does not divide by the number of ranks": (
             even < len(wanted) and all(same(h[:even], wanted[:even]) for h in has)
         ),
@@ -70,8 +73,7 @@ def ring_fault(length: int, outputs: list[dict]) -> str:
             partners = {message["partner"] for message in messages(output["heard"], call)}
             said = f"the sums are right, but of a tensor of {length * NUMBER} bytes rank {rank} {done}"
             if max(sizes) > part:
-                hint = "cut the tensor into N parts: a message of a ring carries one of them"
-                return with_hint(f"{said} {max(sizes)} in one message; a part has {part}", hint)
+                return with_hint(f"{said} {max(sizes)} in one message; a part has {part}", PARTS)
             if sum(sizes) > bound:
                 hint = "a part goes round twice: once to be summed, once to be handed out"
                 return with_hint(f"{said} {sum(sizes)} in all; {bound} are enough", hint)

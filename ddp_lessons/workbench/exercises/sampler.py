@@ -88,8 +88,8 @@ def score_mistakes(right: list[bool], given: list) -> dict[str, bool]:
 
 def score_hint(outcome: Outcome) -> str:
     """Return a hint for an attempt that failed or hung."""
-    some_wait = "waits in all" in " ".join(outcome.late.values())
-    return "a collective call comes back when all ranks have made it: do all?" * some_wait
+    waits = any(place.startswith("waits in ") for place in outcome.late.values()) and not outcome.errors
+    return "a collective call comes back when all ranks have made it: do all?" * waits
 
 
 # a sample that comes twice is right in one case and wrong in the other; 24 samples need no padding
