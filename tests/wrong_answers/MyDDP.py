@@ -1,3 +1,5 @@
+import copy
+
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -106,6 +108,13 @@ class CopiedWithAutograd(NothingBroadcast):
             received = parameter.detach().clone()
             dist.broadcast(received, src=0)
             parameter.copy_(received)
+
+
+class ACopyWrapped(Started):
+    """each rank still has what it began with"""
+
+    def __init__(self, model):
+        super().__init__(copy.deepcopy(model))
 
 
 class OnlyOnRank0(NothingBroadcast):

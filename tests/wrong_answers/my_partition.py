@@ -43,6 +43,13 @@ def not_padded(samples, rank, world_size, seed, epoch):
     return order[rank::world_size]
 
 
+def a_round_too_many(samples, rank, world_size, seed, epoch):
+    """that adds a round where all divides evenly"""
+    order = torch.randperm(samples, generator=torch.Generator().manual_seed(seed + epoch)).tolist()
+    total = (samples // world_size + 1) * world_size
+    return (order + order[: total - samples])[rank:total:world_size]
+
+
 def padded_once(samples, rank, world_size, seed, epoch):
     """with fewer samples than missing places"""
     order = torch.randperm(samples, generator=torch.Generator().manual_seed(seed + epoch)).tolist()

@@ -63,7 +63,7 @@ def wrong_start(call: str, outputs: list[dict]) -> str:
                 first_hint(
                     {
                         "rank 0's own have changed: it is the one that sends": rank == 0,
-                        "each rank still has what it began with: nothing was sent": not own,
+                        "each rank still has what it began with: rank 0's must arrive in this very model": not own,
                         "a frozen weight learns nothing, but it takes part: it must start equal too": names == [FROZEN],
                         "a buffer is no parameter: `model.buffers()` has it": names == [BUFFER],
                     }
@@ -96,6 +96,9 @@ def gradient_mistakes(step: int, rank: int, outputs: list[dict]) -> dict[str, bo
         "that is the sum over ranks; the full batch's is the average": not differing(given, scaled(wanted, world_size)),
         "that is divided by the world size once too often": not differing(given, scaled(wanted, 1 / world_size)),
         "after backward each rank still has the gradient of its own samples": not differing(given, local),
+        "with `async_op=True` the numbers are there once `wait()` of the handle has come back: is it waited for?": any(
+            call["call"] == "allreduce" and not call["waits"] for call in outputs[rank]["steps"][step]["heard"]
+        ),
         "that is the rank's own gradient, divided, and nobody else's is in it": (
             not differing(given, scaled(local, 1 / world_size))
         ),

@@ -35,9 +35,9 @@ def block(order: list[int], rank: int, world_size: int) -> list[int]:
     return order[rank * size : (rank + 1) * size]
 
 
-def padded_once(order: list[int], world_size: int) -> list[int]:
+def padded_once(order: list[int], missing: int) -> list[int]:
     """Return an order with as much of its front added as is missing, and no more than there is."""
-    return order + order[: -len(order) % world_size]
+    return order + order[:missing]
 
 
 def answers(samples: int, turned: bool) -> list[bool]:
@@ -125,8 +125,15 @@ EXERCISES = {
             "the shares differ in length: the sampler makes them equal": (
                 lambda samples, rank, n, seed, epoch: shuffled(samples, seed + epoch)[rank::n]
             ),
+            "that adds a round where all divides evenly": (
+                lambda samples, rank, n, seed, epoch: (
+                    padded_once(shuffled(samples, seed + epoch), n - samples % n)[rank::n]
+                )
+            ),
             "with fewer samples than missing places, the front is needed more than once": (
-                lambda samples, rank, n, seed, epoch: padded_once(shuffled(samples, seed + epoch), n)[rank::n]
+                lambda samples, rank, n, seed, epoch: (
+                    padded_once(shuffled(samples, seed + epoch), -samples % n)[rank::n]
+                )
             ),
         },
     ),
