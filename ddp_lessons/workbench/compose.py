@@ -54,6 +54,8 @@ class Script:
             self.add(name, page, home, home)
         elif name in page.imports:
             self.bring(name, *page.imports[name])
+        elif name not in self.notebook and not hasattr(builtins, name):
+            raise ValueError(f"nothing is called {name}")
         elif not hasattr(builtins, name):
             self.bring(name, *import_of(name, own))
 

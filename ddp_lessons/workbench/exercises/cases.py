@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from math import ceil
 
-from ddp_lessons.workbench.exercises.exercise import Exercise, same, with_hint
+from ddp_lessons.workbench.exercises.exercise import Exercise, readable, same, with_hint
 
 
 def try_cases(attempt: Callable, cases: list) -> list:
@@ -19,7 +19,7 @@ def by_cases(name: str, answer: Callable, cases: list[tuple], hints: dict[str, C
             for case, given in zip(cases, outputs, strict=True):
                 if not same(given, wanted := answer(*case)):
                     call = f"{name}({', '.join(map(str, case))})"
-                    return with_hint(f"{call} gave {given}, right is {readable(wanted)}", known(outputs))
+                    return with_hint(f"{call} gave {readable(given)}, right is {readable(wanted)}", known(outputs))
         return ""
 
     def known(outputs: list) -> str:
@@ -29,11 +29,6 @@ def by_cases(name: str, answer: Callable, cases: list[tuple], hints: dict[str, C
         return ""
 
     return Exercise(trial=try_cases, arguments=(cases,), judge=judge, **more)
-
-
-def readable(value: object) -> object:
-    """Return a tuple as the list that it comes back as from a rank."""
-    return list(value) if isinstance(value, tuple) else value
 
 
 EXERCISES = {
@@ -47,13 +42,24 @@ EXERCISES = {
                 lambda means, sizes: sum(means) / len(means)
             ),
             "that divides a sum of means by a number of samples": lambda means, sizes: sum(means) / sum(sizes),
+            "that is the sum over all samples: how many are there?": (
+                lambda means, sizes: sum(m * s for m, s in zip(means, sizes, strict=True))
+            ),
+            "that is the sum over all samples, divided by the number of batches": (
+                lambda means, sizes: sum(m * s for m, s in zip(means, sizes, strict=True)) / len(sizes)
+            ),
         },
     ),
     "place_of": by_cases(
         "place_of",
         answer=lambda rank, cards: divmod(rank, cards),
         cases=[(0, 8), (7, 8), (8, 8), (15, 8), (5, 2)],
-        hints={"the machine comes first, then the local rank": lambda rank, cards: divmod(rank, cards)[::-1]},
+        hints={
+            "the machine comes first, then the local rank": lambda rank, cards: divmod(rank, cards)[::-1],
+            "the local rank starts again from 0 on each machine": lambda rank, cards: (rank // cards, rank),
+            "machines are counted from 0": lambda rank, cards: (rank // cards + 1, rank % cards),
+            "`/` gives fractions of a machine": lambda rank, cards: (rank / cards, rank % cards),
+        },
     ),
     "share_of": by_cases(
         "share_of",
@@ -65,6 +71,9 @@ EXERCISES = {
             ),
             "that drops the samples that do not divide evenly": (
                 lambda rank, n, samples: list(range(rank, samples // n * n, n))
+            ),
+            "all ranks would begin with sample 0: where does this one begin?": (
+                lambda rank, n, samples: list(range(0, samples, n))
             ),
             "those are blocks; the sampler takes every world_size-th sample": (
                 lambda rank, n, samples: list(range(samples * rank // n, samples * (rank + 1) // n))
@@ -81,6 +90,12 @@ EXERCISES = {
             ),
             "gradients are averaged over ranks, so nothing has grown: the learning rate is yours to raise": (
                 lambda n, batch, lr, samples: (n * batch, lr, ceil(ceil(samples / n) / batch))
+            ),
+            "all ranks take each step together: the global batch is what they read in it": (
+                lambda n, batch, lr, samples: (batch, lr * n, ceil(ceil(samples / n) / batch))
+            ),
+            "a rank reads its own share only: that shortens its epoch": (
+                lambda n, batch, lr, samples: (n * batch, lr * n, ceil(samples / batch))
             ),
         },
     ),

@@ -3,13 +3,14 @@
 import ast
 from collections.abc import Callable
 
-from ddp_lessons.workbench.exercises import cases
+from ddp_lessons.workbench.exercises import cases, ddp, ranks, sampler
 from ddp_lessons.workbench.exercises.exercise import Exercise, with_hint
 from ddp_lessons.workbench.on_ranks import call_on_ranks
+from ddp_lessons.workbench.ranks_magic import RanksFailed
 from ddp_lessons.workbench.scripts import Refused
 from ddp_lessons.workbench.source import in_notebook, source_of
 
-EXERCISES: dict[str, Exercise] = cases.EXERCISES
+EXERCISES: dict[str, Exercise] = cases.EXERCISES | ranks.EXERCISES | sampler.EXERCISES | ddp.EXERCISES
 TIMEOUT = 10  # seconds; a trial takes less than one
 
 
@@ -21,10 +22,10 @@ def check(attempt: Callable | type, ranks: tuple[int, ...] | None = None) -> Non
     """
     name = getattr(attempt, "__name__", repr(attempt))
     if not in_notebook(attempt) or name not in EXERCISES:
-        raise Refused(f"{name} is no exercise of this notebook's; there are {', '.join(EXERCISES)}")
+        raise Refused(f"{name:.60} is no exercise of this notebook's; there are {', '.join(EXERCISES)}")
     exercise = EXERCISES[name]
-    if is_stub(attempt):
-        return print("not solved yet")
+    if (left := unwritten(attempt)) is not None:
+        return print(f"not solved yet{left}")
     sizes = ranks or exercise.ranks
     for size in sizes:
         if wrong := what_is_wrong(exercise, attempt, size, max(sizes)):
@@ -32,15 +33,25 @@ def check(attempt: Callable | type, ranks: tuple[int, ...] | None = None) -> Non
     print("solved" + f": on {' and on '.join(map(str, sizes))} ranks" * (max(sizes) > 1))
 
 
-def is_stub(attempt: Callable | type) -> bool:
-    """Tell whether something is still left to be written: a line, or a returned value, that is `...`."""
-    values = (node.value for node in ast.walk(ast.parse(source_of(attempt))) if isinstance(node, ast.Expr | ast.Return))
-    return any(isinstance(value, ast.Constant) and value.value is ... for value in values)
+def unwritten(attempt: Callable | type) -> str | None:
+    """Return None if nothing is left that ends in `...`, or else where, if that is not everywhere."""
+    try:
+        whole = ast.parse(source_of(attempt)).body[0]
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    parts = [part for part in getattr(whole, "body", []) if isinstance(part, ast.FunctionDef)]
+    parts = parts if isinstance(whole, ast.ClassDef) else [whole]
+    left = [part.name for part in parts if ast.unparse(part.body[-1]) in ("...", "return ...")]
+    if not left:
+        return None
+    return "" if len(left) == len(parts) else f": {' and '.join(left)} still to be written"
 
 
 def what_is_wrong(exercise: Exercise, attempt: Callable | type, ranks: int, most: int) -> str:
     """Return what is wrong with an attempt on so many ranks, with a hint where one is known; "" if nothing is."""
     outcome = call_on_ranks(ranks, exercise.trial, (attempt, *exercise.arguments), TIMEOUT, spare=most - ranks)
+    if not outcome.tried:
+        raise RanksFailed(outcome.sentence)
     if outcome.sentence:
         return with_hint(outcome.sentence, exercise.hint(outcome))
     return exercise.judge([outcome.results[rank] for rank in range(ranks)])

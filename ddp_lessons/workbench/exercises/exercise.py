@@ -1,9 +1,12 @@
 """What an exercise is: a trial that every rank runs, and a judge of what came of it."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ddp_lessons.workbench.on_ranks import Outcome
+
+LONGEST = 150  # characters of a value in a sentence
 
 
 @dataclass
@@ -28,8 +31,20 @@ def with_hint(wrong: str, hint: str) -> str:
     return f"{wrong}\nhint: {hint}" if hint else wrong
 
 
-def same(given: object, wanted: object) -> bool:
+def first_hint(mistakes: dict[str, bool]) -> str:
+    """Return the first hint whose mistake was seen, "" if none was."""
+    return next((hint for hint, seen in mistakes.items() if seen), "")
+
+
+def same(given: object, wanted: object, within: float = 1e-6) -> bool:
     """Tell whether two answers are equal, numbers up to rounding."""
     if isinstance(wanted, list | tuple):
-        return isinstance(given, list | tuple) and len(given) == len(wanted) and all(map(same, given, wanted))
-    return isinstance(given, int | float) and abs(given - wanted) < 1e-6
+        alike = isinstance(given, list | tuple) and len(given) == len(wanted)
+        return alike and all(same(*pair, within) for pair in zip(given, wanted, strict=True))
+    return isinstance(given, int | float) and abs(given - wanted) < within
+
+
+def readable(value: object) -> str:
+    """Return a value for a sentence: a tuple as the list that it comes back as from a rank, whole numbers as such."""
+    text = re.sub(r"\.0\b", "", str(list(value) if isinstance(value, tuple) else value))
+    return text if len(text) <= LONGEST else text[:LONGEST] + " …"

@@ -1,0 +1,192 @@
+"""The exercises on DDP: a wrapper of one's own, and one that averages in buckets."""
+
+from collections.abc import Callable
+from functools import cache
+
+import torch
+
+from ddp_lessons.workbench.exercises.exercise import Exercise, first_hint, same, with_hint
+from ddp_lessons.workbench.exercises.training import ROWS, small, state, train, try_training
+from ddp_lessons.workbench.on_ranks import Outcome
+
+EXACT = 1e-12
+BUCKETS = (120, 1000)  # bytes: three buckets, and one for all
+BUFFER, FROZEN, TIED = "shift", "frozen.weight", "first.weight"
+
+
+@cache
+def full_batch() -> tuple[dict, list[dict]]:
+    """Return the state at the start, and the steps, of one process that starts as rank 0 and trains on all rows."""
+    model = small(seed=0)
+    return state(model), list(train(model, model, slice(ROWS)))
+
+
+def local_gradients(step: int, rank: int, world_size: int) -> dict[str, list]:
+    """Return the gradients of a rank's own rows, in a step before which all was right."""
+    model = small(seed=0)
+    before = full_batch()[1][step - 1]["state"] if step else full_batch()[0]
+    tensors = {name: torch.tensor(values, dtype=torch.float64) for name, values in before.items()}
+    model.load_state_dict(tensors, strict=False)  # it has the tied weight under two names
+    return next(train(model, model, slice(rank, None, world_size)))["gradients"]
+
+
+def scaled(values: dict | list | float, factor: float) -> dict | list | float:
+    """Return numbers, however nested, times a factor."""
+    if isinstance(values, dict):
+        return {name: scaled(value, factor) for name, value in values.items()}
+    return [scaled(value, factor) for value in values] if isinstance(values, list) else values * factor
+
+
+def differing(given: dict, wanted: dict) -> list[str]:
+    """Return the names under which two dicts of numbers differ."""
+    return [name for name in wanted if not same(given[name], wanted[name], EXACT)]
+
+
+def where(given: list | float | None, wanted: list | float) -> str:
+    """Return the first numbers in which two values differ, in words."""
+    if given is None:
+        return "is missing"
+    while isinstance(wanted, list):
+        given, wanted = next(pair for pair in zip(given, wanted, strict=True) if not same(*pair, EXACT))
+    return f"holds {given:.9g} where {wanted:.9g} is right"
+
+
+def wrong_start(call: str, outputs: list[dict]) -> str:
+    """Return what is wrong with what each rank starts from, "" if it is what rank 0 had."""
+    wanted = full_batch()[0]
+    for rank, output in enumerate(outputs):
+        if names := differing(output["start"], wanted):
+            own = differing(output["start"], state(small(seed=rank)))
+            numbers = where(output["start"][names[0]], wanted[names[0]])
+            return with_hint(
+                f"after {call}, {names[0]} on rank {rank} {numbers}, as rank 0 had it",
+                first_hint(
+                    {
+                        "rank 0's own have changed: it is the one that sends": rank == 0,
+                        "each rank still has what it began with: rank 0's must arrive in this very model": not own,
+                        "a frozen weight learns nothing, but it takes part: it must start equal too": names == [FROZEN],
+                        "a buffer is no parameter: `model.buffers()` has it": names == [BUFFER],
+                    }
+                ),
+            )
+    return ""
+
+
+def wrong_steps(outputs: list[dict]) -> str:
+    """Return what is wrong with gradients or weights, "" if they are those of the full batch."""
+    for step, wanted in enumerate(full_batch()[1]):
+        for rank, output in enumerate(outputs):
+            given = output["steps"][step]
+            if names := differing(given["gradients"], wanted["gradients"]):
+                numbers = where(given["gradients"][names[0]], wanted["gradients"][names[0]])
+                wrong = f"in step {step + 1} the gradient of {names[0]} on rank {rank} {numbers}, as in the full batch"
+                return with_hint(wrong, first_hint(gradient_mistakes(step, rank, outputs)))
+            if names := differing(given["state"], wanted["state"]):
+                numbers = where(given["state"][names[0]], wanted["state"][names[0]])
+                return f"after step {step + 1} {names[0]} on rank {rank} {numbers}, as in the full batch"
+    return ""
+
+
+def gradient_mistakes(step: int, rank: int, outputs: list[dict]) -> dict[str, bool]:
+    """Return hints for gradients."""
+    given, world_size = outputs[rank]["steps"][step]["gradients"], len(outputs)
+    wanted, local = full_batch()[1][step]["gradients"], local_gradients(step, rank, world_size)
+    return {
+        "the step before was right: what must be put back before the next one?": step > 0,
+        "that is the sum over ranks; the full batch's is the average": not differing(given, scaled(wanted, world_size)),
+        "that is divided by the world size once too often": not differing(given, scaled(wanted, 1 / world_size)),
+        "after backward each rank still has the gradient of its own samples": not differing(given, local),
+        "with `async_op=True` the numbers are there once `wait()` of the handle has come back: is it waited for?": any(
+            call["call"] == "allreduce" and not call["waits"] for call in outputs[rank]["steps"][step]["heard"]
+        ),
+        "that is the rank's own gradient, divided, and nobody else's is in it": (
+            not differing(given, scaled(local, 1 / world_size))
+        ),
+        "only the tied weight is wrong: its gradient is complete when both its layers have added to it": (
+            differing(given, wanted) == [TIED]
+        ),
+    }
+
+
+def buckets(bucket_bytes: int) -> list[int]:
+    """Return the bytes of each bucket: parameters from the last to the first, as many as a bucket takes."""
+    filled: list[int] = []
+    for size in [p.nbytes for p in reversed(list(small(seed=0).parameters())) if p.requires_grad]:
+        if filled and filled[-1] + size <= bucket_bytes:
+            filled[-1] += size
+        else:
+            filled.append(size)
+    return filled
+
+
+def wrong_buckets(bucket_bytes: int, outputs: list[dict]) -> str:
+    """Return what is wrong with the calls of all_reduce, "" if they are one for each bucket, in time."""
+    wanted = buckets(bucket_bytes)
+    for heard in (step["heard"] for output in outputs for step in output["steps"]):
+        calls = [call for call in heard if call["call"] == "allreduce"]
+        ready = [place for place, call in enumerate(heard) if call["call"] == "ready"]
+        sizes = [call["bytes"] for call in calls]
+        says = f"the gradients are right, but with buckets of {bucket_bytes} bytes"
+        if sorted(sizes) != sorted(wanted):
+            wrong = f"{says} a step sent {sizes} bytes; right is {wanted}"
+            return with_hint(wrong, first_hint(bucket_mistakes(sizes, wanted)))
+        if any(call["waits"] for call in calls):
+            return with_hint(
+                f"{says} backward stood still during each all_reduce",
+                "`async_op=True` gives a handle at once, and backward goes on; who waits for it?",
+            )
+        if len(wanted) > 1 and heard.index(calls[0]) > ready[-1]:
+            return with_hint(
+                f"{says} the first one left after the last gradient was ready",
+                "a bucket can leave as soon as its own gradients are ready: a hook knows when that is",
+            )
+    return ""
+
+
+def bucket_mistakes(sizes: list[int], wanted: list[int]) -> dict[str, bool]:
+    """Return hints for the sizes of buckets."""
+    parameters = [p.nbytes for p in small(seed=0).parameters() if p.requires_grad]
+    return {
+        "each gradient went alone": sorted(sizes) == sorted(parameters),
+        "all gradients went together, at the end": sizes == [sum(parameters)],
+        "are the parameters taken from the last to the first, and is a bucket closed before it grows too large?": (
+            sum(sizes) == sum(parameters)
+        ),
+    }
+
+
+def judge(name: str, options: list[list]) -> Callable[[list], str]:
+    """Return a judge of a wrapper, tried with some options."""
+
+    def verdict(results: list[list[dict]]) -> str:
+        if returned := [output["forward"] for outputs in results for output in outputs if "forward" in output]:
+            return with_hint(f"forward returned {returned[0]:.60}", "forward returns what the model returns")
+        for option, outputs in zip(options, map(list, zip(*results, strict=True)), strict=True):
+            call = f"{name}({', '.join(['model', *map(str, option)])})"
+            wrong = wrong_start(call, outputs) or wrong_steps(outputs) or (option and wrong_buckets(*option, outputs))
+            if wrong:
+                return wrong
+        return ""
+
+    return verdict
+
+
+def hint(outcome: Outcome) -> str:
+    """Return a hint for a wrapper that failed, or hung."""
+    return first_hint(
+        {
+            "a frozen weight gets no gradient, so it can have no hook": "doesn't require gradient" in outcome.sentence,
+            "change weights where autograd does not look: on `parameter.data`, or under `torch.no_grad()`": (
+                "leaf Variable that requires grad" in outcome.sentence
+            ),
+            "a collective call comes back when all ranks have made it, each the same one: do they?": (
+                bool(outcome.late) and not outcome.errors
+            ),
+        }
+    )
+
+
+EXERCISES = {
+    name: Exercise(try_training, judge(name, options), (options,), hint)
+    for name, options in {"MyDDP": [[]], "BucketedDDP": [[size] for size in BUCKETS]}.items()
+}

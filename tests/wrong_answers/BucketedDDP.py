@@ -1,0 +1,125 @@
+import torch
+import torch.distributed as dist
+from torch import nn
+
+
+class Right(nn.Module):
+    """helper"""
+
+    order, wait = -1, False
+
+    def __init__(self, model, bucket_bytes):
+        super().__init__()
+        self.module, self.sent, self.buckets = model, [], []
+        for tensor in model.state_dict().values():
+            dist.broadcast(tensor, src=0)
+        for parameter in list(model.parameters())[:: self.order]:
+            if parameter.requires_grad:
+                if not self.fits(parameter, bucket_bytes):
+                    self.buckets.append([])
+                self.buckets[-1].append(parameter)
+                parameter.register_post_accumulate_grad_hook(self.ready)
+
+    def fits(self, parameter, bucket_bytes):
+        return self.buckets and sum(p.nbytes for p in [*self.buckets[-1], parameter]) <= bucket_bytes
+
+    def ready(self, parameter):
+        parameter.is_ready = True
+        for bucket in self.buckets:
+            if any(p is parameter for p in bucket) and all(hasattr(p, "is_ready") for p in bucket):
+                self.send(bucket)
+
+    def send(self, bucket):
+        flat = torch.cat([p.grad.flatten() for p in bucket])
+        handle = dist.all_reduce(flat, async_op=not self.wait)
+        self.sent.append((bucket, flat, handle))
+
+    def forward(self, inputs):
+        return self.module(inputs)
+
+    def finish(self):
+        for bucket, flat, handle in self.sent:
+            if handle:
+                handle.wait()
+            averages = (flat / dist.get_world_size()).split([p.numel() for p in bucket])
+            for parameter, average in zip(bucket, averages, strict=True):
+                parameter.grad = average.view_as(parameter)
+                del parameter.is_ready
+        self.sent = []
+
+
+class EachAlone(Right):
+    """each gradient went alone"""
+
+    def fits(self, parameter, bucket_bytes):
+        return False
+
+
+class OneForAll(Right):
+    """all gradients went together"""
+
+    def fits(self, parameter, bucket_bytes):
+        return self.buckets
+
+
+class FirstToLast(Right):
+    """are the parameters taken from the last to the first"""
+
+    order = 1
+
+
+class BackwardWaits(Right):
+    """`async_op=True` gives a handle at once"""
+
+    wait = True
+
+
+class AllAtTheEnd(Right):
+    """a bucket can leave as soon as its own gradients are ready"""
+
+    def ready(self, parameter):
+        parameter.is_ready = True
+
+    def finish(self):
+        for bucket in self.buckets:
+            self.send(bucket)
+        super().finish()
+
+
+class FirstStepOnly(Right):
+    """the step before was right"""
+
+    def __init__(self, model, bucket_bytes):
+        super().__init__(model, bucket_bytes)
+        self.missing = [len(bucket) for bucket in self.buckets]
+
+    def ready(self, parameter):
+        parameter.is_ready = True
+        for number, bucket in enumerate(self.buckets):
+            if any(p is parameter for p in bucket):
+                self.missing[number] -= 1
+                if self.missing[number] == 0:
+                    self.send(bucket)
+
+
+class NeverPutBack(Right):
+    """after backward each rank still has the gradient of its own samples"""
+
+    def finish(self):
+        for bucket, _, handle in self.sent:
+            handle.wait()
+            for parameter in bucket:
+                del parameter.is_ready
+        self.sent = []
+
+
+class Summed(Right):
+    """that is the sum over ranks"""
+
+    def finish(self):
+        for bucket, flat, handle in self.sent:
+            handle.wait()
+            for parameter, total in zip(bucket, flat.split([p.numel() for p in bucket]), strict=True):
+                parameter.grad = total.view_as(parameter)
+                del parameter.is_ready
+        self.sent = []
