@@ -1,16 +1,19 @@
 """What all pictures have in common, at every corner of their controls."""
 
 import base64
+from html import escape
 
+import nbformat
 import pytest
 from drawn import assert_looks, corners
+from nbconvert import HTMLExporter
 from notebook import opened
 
 from ddp_lessons.workbench.pictures.picture import color_of
 from ddp_lessons.workbench.pictures.ranks_map import RanksMap
 from ddp_lessons.workbench.pictures.ring import RingAllReduce
 from ddp_lessons.workbench.pictures.sampler import SamplerExplorer
-from ddp_lessons.workbench.scripts import Refused
+from ddp_lessons.workbench.scripts import ROOT, Refused
 
 PICTURES = [SamplerExplorer, RanksMap, RingAllReduce]
 
@@ -32,6 +35,16 @@ def test_what_moves_and_what_stands_still_are_stored_apart_each_with_words(tmp_p
             assert set(moving) == {"application/vnd.jupyter.widget-view+json", "text/plain"}
             assert moving["text/plain"] == kind().words
             assert base64.b64decode(still["image/png"]).startswith(b"\x89PNG") and len(still) == 2
+
+
+@pytest.mark.parametrize("lesson, pictures", [("lesson2_ranks", 2), ("lesson3_sampler", 2), ("lesson4_ddp", 1)])
+def test_exported_html_says_what_the_still_pictures_show_and_has_them(lesson, pictures):
+    notebook = nbformat.read(ROOT / "notebooks" / f"{lesson}.ipynb", 4)
+    page, _ = HTMLExporter().from_notebook_node(notebook)
+    outputs = [output["data"] for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]
+    words = [data["text/plain"] for data in outputs if "application/vnd.jupyter.widget-view+json" in data]
+    assert len(words) == pictures == page.count('src="data:image/png;base64,')
+    assert all(escape(text) in page for text in words)
 
 
 def light(color: str) -> float:
