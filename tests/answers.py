@@ -22,7 +22,8 @@ def solutions() -> dict[str, str]:
     for path in sorted((ROOT / "notebooks").rglob("*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         for code in FOLDED.findall("\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")):
-            found[ast.parse(code).body[-1].name] = code
+            if name := getattr(ast.parse(code).body[-1], "name", None):  # not a script: converted.py has those
+                found[name] = code
     return found
 
 
