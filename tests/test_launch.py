@@ -108,7 +108,7 @@ def test_what_a_script_warns_of_is_shown(script, capsys):
     assert capsys.readouterr().out.endswith("warns.py\ncareful\ncareful\n")
 
 
-@pytest.mark.parametrize(("ranks", "timeout"), [(None, 1), (2, 5)])
+@pytest.mark.parametrize(("ranks", "timeout"), [(None, 1), (2, 9)])
 def test_a_timeout_ends_all_ranks(ranks, timeout, script, mark):
     start = time.monotonic()
     with pytest.raises(LaunchError, match=rf"^not done after {timeout} s .*: (it|rank 0) is at line 3"):

@@ -37,7 +37,8 @@ class Program:
         self.mark = str(uuid.uuid4())
         self.logs = tempfile.TemporaryDirectory(prefix="ddp_lessons-")
         self.broken_off = ""  # why, once it is
-        self.running: set[int] = set()  # the ranks that ran then
+        self.started: set[int] = set()  # the ranks that torchrun had started then
+        self.running: set[int] = set()  # those of them that still ran
         self.closing = 0.0  # since when torchrun ends its ranks
         self.heard = self.looked = time.monotonic()  # when it last did something, and when we looked for that
         self.computed = 0.0  # CPU seconds, when it was last seen to have computed
@@ -114,7 +115,7 @@ class Program:
 
     def break_off(self, why: str) -> None:
         """End the program; every rank writes down where it is, which faulthandler does at SIGABRT."""
-        self.broken_off = why
+        self.broken_off, self.started = why, set(self._texts())
         for process in self.processes():
             with contextlib.suppress(psutil.NoSuchProcess):
                 if process.ppid() == self.process.pid if self.torchrun else process.pid == self.process.pid:
@@ -152,6 +153,8 @@ class Program:
         """Say where each rank was when the program was broken off."""
         places = []
         for rank, text in sorted(self._texts().items()):
+            if rank not in self.started:
+                continue  # torchrun has started it in the moment that it had left
             begun = ABORTED in text or rank not in self.running
             place = where(text.partition(ABORTED)[2], is_ours) if begun else "had not begun"
             places.append(f"rank {rank} {place}" if self.torchrun else f"it {place}")
