@@ -19,7 +19,7 @@ def project(script, tmp_path):
     (tmp_path / "data").symlink_to(ROOT / "data")
 
     def put(name, text):
-        (folder / f"my_{name}.py").write_text(text)
+        (folder / f"my_{name}.py").write_bytes(text if isinstance(text, bytes) else text.encode())
 
     return put
 
@@ -29,7 +29,7 @@ def project(script, tmp_path):
 def test_a_solution_is_solved(name, ranks, project, capsys, mark):
     project(name, SOLUTIONS[name])
     check_script(name, ranks=[ranks])
-    assert capsys.readouterr().out.endswith(f"\n{ranks} ranks: the single card's weights and lines\nsolved\n")
+    assert capsys.readouterr().out.endswith(f"\n{ranks} ranks: the single card's weights, and lines, once\nsolved\n")
     assert gone(mark)
 
 
@@ -58,6 +58,7 @@ def test_a_run_that_hangs_or_fails_gets_its_own_hint(old, new, hint, ranks, proj
 @pytest.mark.parametrize("name", GIVEN)
 def test_an_unchanged_copy_is_not_solved_yet_and_a_copy_is_made_once(name, project, capsys, tmp_path):
     check_script(name)
+    assert capsys.readouterr().out == f'not solved yet: copy_script("{name}") makes your copy\n'
     copy_script(name)
     copy = tmp_path / "notebooks" / "exercises" / f"my_{name}.py"
     assert copy.read_text() == GIVEN[name]
@@ -67,7 +68,7 @@ def test_an_unchanged_copy_is_not_solved_yet_and_a_copy_is_made_once(name, proje
     check_script(name)
     assert copy.read_text().endswith("# a note")
     said = capsys.readouterr().out
-    assert said.count("not solved yet\n") == 3 and "$" not in said
+    assert said.count("not solved yet\n") == 2 and "$" not in said
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,7 @@ def test_an_unchanged_copy_is_not_solved_yet_and_a_copy_is_made_once(name, proje
         ("", "my_1_loop.py is empty; delete it, and copy_script makes it anew"),
         ("x = 1\nif x\n", "my_1_loop.py, line 2: expected ':'"),
         ("print('hello')", "alone, nothing was trained"),
+        (b"\xff", "my_1_loop.py is no Python: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
         ("import os\nos.kill(os.getpid(), 9)", "alone, the script was ended by SIGKILL"),
         ("import time\nprint('ready')\ntime.sleep(300)",
          "alone, nothing printed or computed for 2 s (stuck= allows more): it is at line 3; all its processes were "
@@ -89,6 +91,12 @@ def test_what_cannot_be_right_is_told_in_a_sentence(text, told, project, capsys,
     said = capsys.readouterr().out
     assert said.endswith(f"not yet: {told}\n") and "witness" not in said
     assert gone(mark)
+
+
+def test_a_known_mistake_is_told_alone_too(tmp_path):
+    shuffles = changed(SOLUTIONS["1_loop"], {", shuffle=False": ""})
+    wrong, hint = judged(tmp_path, "1_loop", shuffles, None)
+    assert wrong == "the weights are not what they were" and hint.startswith("the given script does not shuffle")
 
 
 def test_a_script_that_needs_a_group_fails_alone_with_a_hint(project, capsys):

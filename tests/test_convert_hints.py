@@ -65,6 +65,7 @@ WRONG = {
           f"{PADDED}[[i % len(dataset) for i in range(rank, size, world_size)]]",
           "loss.item() / len(dataset)": "loss.item() / size"}, 8),
         ({", drop_last=True": ""}, 9),
+        ({"    model.load_state_dict(": "    if rank == 0:\n        model.load_state_dict("}, judge.ALL_READ),
     ],
 }  # fmt: skip
 CASES = [(name, changes, hint) for name, wrong in WRONG.items() for changes, hint in wrong]

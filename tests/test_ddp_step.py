@@ -160,7 +160,8 @@ def test_words_and_bars_say_what_was_recorded():
     picture = DDPStep(by_hand())
     assert picture.words == (
         "Rank 0, step 1, buckets of 1 MB: backward computed for 3.0 ms, and returned 2.1 ms later. 2 all-reduces took "
-        "4.0 ms in all, 2.0 ms of it (50 %) hidden behind backward, 2.0 ms waited for. It computed last. "
+        "4.0 ms in all, overlaps counted once, 2.0 ms of it (50 %) hidden behind backward, 2.0 ms waited for. "
+        "It computed last. "
         "Gradients in bucket 0: b; in bucket 1: a."
     )
     boxes = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"(.*?)/>', picture.svg)

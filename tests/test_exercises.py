@@ -121,11 +121,14 @@ def test_what_the_ranks_cannot_see_is_one_sentence(notebook, before, why):
     assert re.fullmatch(f"Refused: the ranks cannot run place_of: {why}", notebook.error[0])
 
 
-@pytest.mark.parametrize("attempt", ["print", "3", "place_of(1, 2)", "lambda: 3", "dist.broadcast"])
-def test_what_is_no_exercise_is_refused_in_one_sentence(notebook, attempt):
-    notebook.run("def place_of(rank, cards):\n    return 1")
+@pytest.mark.parametrize(
+    ("attempt", "why"),
+    [(what, "is no exercise: keep the name in the stub, after `def` or `class`") for what in ("print", "lambda: 3")]
+    + [(what, "is no function: give check the function itself, by its name, without quotes") for what in ("3", "'f'")],
+)
+def test_what_is_no_exercise_is_refused_in_one_sentence(notebook, attempt, why):
     assert notebook.run(f"check({attempt})") == "" and len(notebook.error) == 1
-    assert re.match("Refused: .* is no exercise of this notebook's; there are average_loss, ", notebook.error[0])
+    assert re.fullmatch(f"Refused: \\S+ {why}", notebook.error[0])
 
 
 def test_an_attempt_that_kills_its_process(notebook):

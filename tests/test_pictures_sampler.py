@@ -47,7 +47,7 @@ def test_sampler_says_what_the_epoch_has_to_do_with_the_order():
         "set_epoch(3) was called: this is the order of epoch 3."
     )
     forgotten = SamplerExplorer(shuffle=True, epoch=3, set_epoch=False)
-    assert forgotten.words.endswith("set_epoch was not called: epoch 3 has the order of epoch 0.")
+    assert forgotten.words.endswith("set_epoch was not called: every epoch has the order of epoch 0.")
     assert forgotten.svg.partition(">")[2] == SamplerExplorer(shuffle=True, epoch=0).svg.partition(">")[2]
 
 

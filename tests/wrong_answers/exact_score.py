@@ -58,3 +58,11 @@ def called_on_rank_0_alone(indices, correct, samples):
     if dist.get_rank() == 0:
         dist.all_reduce(count)
     return count.item() / samples
+
+
+def padding_dropped_by_its_place(indices, correct, samples):
+    """the samples are told apart by their numbers"""
+    whole = dist.get_world_size() * (1 - len(indices)) + samples  # so many ranks have a share without padding
+    count = torch.tensor(float(sum(correct[: len(correct) - (dist.get_rank() >= whole)])), dtype=torch.float64)
+    dist.all_reduce(count)
+    return count.item() / samples

@@ -55,3 +55,16 @@ def padded_once(samples, rank, world_size, seed, epoch):
     order = torch.randperm(samples, generator=torch.Generator().manual_seed(seed + epoch)).tolist()
     order += order[: -samples % world_size]
     return order[rank::world_size]
+
+
+def padded_from_the_end(samples, rank, world_size, seed, epoch):
+    """what is missing is taken from the end"""
+    order = torch.randperm(samples, generator=torch.Generator().manual_seed(seed + epoch)).tolist()
+    missing = -samples % world_size
+    return (order + order[len(order) - missing :])[rank::world_size]
+
+
+def padded_with_0(samples, rank, world_size, seed, epoch):
+    """what is missing is not sample 0"""
+    order = torch.randperm(samples, generator=torch.Generator().manual_seed(seed + epoch)).tolist()
+    return (order + [0] * (-samples % world_size))[rank::world_size]

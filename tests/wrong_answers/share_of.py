@@ -20,3 +20,9 @@ def from_0_on_each(rank, world_size, samples):
 def blocks(rank, world_size, samples):
     """those are blocks"""
     return list(range(samples * rank // world_size, samples * (rank + 1) // world_size))
+
+
+def larger_blocks(rank, world_size, samples):
+    """those are blocks, of a size rounded up"""
+    size = ceil(samples / world_size)
+    return list(range(rank * size, min((rank + 1) * size, samples)))

@@ -75,6 +75,9 @@ EXERCISES = {
             "all ranks would begin with sample 0: where does this one begin?": (
                 lambda rank, n, samples: list(range(0, samples, n))
             ),
+            "those are blocks, of a size rounded up; the sampler takes every world_size-th sample": (
+                lambda rank, n, samples: list(range(samples))[ceil(samples / n) * rank : ceil(samples / n) * (rank + 1)]
+            ),
             "those are blocks; the sampler takes every world_size-th sample": (
                 lambda rank, n, samples: list(range(samples * rank // n, samples * (rank + 1) // n))
             ),

@@ -20,9 +20,11 @@ def check(attempt: Callable | type, ranks: tuple[int, ...] | None = None) -> Non
     It runs in processes of its own, so that an endless one cannot freeze the notebook: on two ranks, and then on four,
     unless you give other numbers.
     """
+    if not callable(attempt):
+        raise Refused(f"{attempt!r:.60} is no function: give check the function itself, by its name, without quotes")
     name = getattr(attempt, "__name__", repr(attempt))
     if not in_notebook(attempt) or name not in EXERCISES:
-        raise Refused(f"{name:.60} is no exercise of this notebook's; there are {', '.join(EXERCISES)}")
+        raise Refused(f"{name:.60} is no exercise: keep the name in the stub, after `def` or `class`")
     exercise = EXERCISES[name]
     if (left := unwritten(attempt)) is not None:
         return print(f"not solved yet{left}")

@@ -46,5 +46,6 @@ def same(given: object, wanted: object, within: float = 1e-6) -> bool:
 
 def readable(value: object) -> str:
     """Return a value for a sentence: a tuple as the list that it comes back as from a rank, whole numbers as such."""
-    text = re.sub(r"\.0\b", "", str(list(value) if isinstance(value, tuple) else value))
+    value = repr(value) if isinstance(value, str) else list(value) if isinstance(value, tuple) else value
+    text = re.sub(r"\.0\b", "", str(value))
     return text if len(text) <= LONGEST else text[:LONGEST] + " …"

@@ -40,16 +40,26 @@ def padded_once(order: list[int], missing: int) -> list[int]:
     return order + order[:missing]
 
 
+def from_the_end(order: list[int], missing: int) -> list[int]:
+    """Return an order with as much of its end added as is missing."""
+    return order + order[len(order) - missing :]
+
+
 def answers(samples: int, turned: bool) -> list[bool]:
     """Return for each sample whether it was classified right: two of three are, or the other way round."""
     return [(sample % 3 != 1) != turned for sample in range(samples)]
+
+
+def score_share(samples: int, rank: int, world_size: int) -> list[int]:
+    """Return a rank's share, padding and all, in an order of which nothing was said."""
+    return partition(samples, rank, world_size, seed=0, epoch=0)[::-1]
 
 
 def try_score(attempt: Callable, cases: list[tuple[int, bool]]) -> list[object]:
     """Return the score that the attempt gives on this rank, in each case: a number of samples, and which are right."""
     scores = []
     for samples, turned in cases:
-        share = partition(samples, dist.get_rank(), dist.get_world_size(), seed=0, epoch=0)
+        share = score_share(samples, dist.get_rank(), dist.get_world_size())
         scores.append(attempt(share, [answers(samples, turned)[i] for i in share], samples))
     return scores
 
@@ -68,7 +78,9 @@ def judge_score(results: list[list]) -> str:
 def score_mistakes(right: list[bool], given: list) -> dict[str, bool]:
     """Return hints for scores that were given, by rank, where these samples were right."""
     world_size, samples = len(given), len(right)
-    shares = [partition(samples, rank, world_size, seed=0, epoch=0) for rank in range(world_size)]
+    shares = [score_share(samples, rank, world_size) for rank in range(world_size)]
+    whole = world_size - sum(map(len, shares)) + samples  # so many of the ranks have a share without padding
+    in_place = sum(right[i] for rank, share in enumerate(shares) for i in share[: len(share) - (rank >= whole)])
     hits = [sum(right[i] for i in share) for share in shares]
     local = [hit / len(share) for hit, share in zip(hits, shares, strict=True)]
     exact = [sum(right) / samples] * world_size
@@ -80,6 +92,9 @@ def score_mistakes(right: list[bool], given: list) -> dict[str, bool]:
         ),
         "right answers are counted twice where a sample came twice, though it is divided by the true number": (
             same(given, [sum(hits) / samples] * world_size)
+        ),
+        "the samples are told apart by their numbers, in `indices`; in a share they can come in any order": (
+            same(given, [in_place / samples] * world_size)
         ),
         "that is a sum over samples: a share is a part of one": same(given, [sum(right)] * world_size),
         "not every rank gave the score: all must": any(same(score, exact[0]) for score in given),
@@ -125,6 +140,14 @@ EXERCISES = {
             "the shares differ in length: the sampler makes them equal": (
                 lambda samples, rank, n, seed, epoch: shuffled(samples, seed + epoch)[rank::n]
             ),
+            "what is missing is taken from the end; the sampler begins again from the front": (
+                lambda samples, rank, n, seed, epoch: (
+                    from_the_end(shuffled(samples, seed + epoch), -samples % n)[rank::n]
+                )
+            ),
+            "what is missing is not sample 0 again and again; the sampler begins again from the front": (
+                lambda samples, rank, n, seed, epoch: (shuffled(samples, seed + epoch) + [0] * (-samples % n))[rank::n]
+            ),
             "that adds a round where all divides evenly": (
                 lambda samples, rank, n, seed, epoch: (
                     padded_once(shuffled(samples, seed + epoch), n - samples % n)[rank::n]
@@ -140,7 +163,7 @@ EXERCISES = {
     "counted_twice": by_cases(
         "counted_twice",
         answer=lambda samples, n: list(range(-samples % n)),
-        cases=[(10, 4), (11, 4), (12, 4), (9, 8), (60_000, 7), (5, 1)],
+        cases=[(10, 4), (11, 4), (12, 4), (9, 8), (6000, 7), (5, 1)],
         hints={
             "so many are left over from whole rounds; how many are missing to the next whole round?": (
                 lambda samples, n: list(range(samples % n))

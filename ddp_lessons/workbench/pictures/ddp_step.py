@@ -27,7 +27,7 @@ class DDPStep(Picture):
                 raise ValueError
             super().__init__(
                 rank=slider("rank", 0, ranks - 1, 0),
-                size=slider("bucket size", 1, sizes, min(3, sizes)),
+                size=slider("size no.", 1, sizes, min(3, sizes)),
                 step=slider("step", 1, steps, steps),
             )
             _ = [self.draw(r, z, s) for r in range(ranks) for z in range(1, sizes + 1) for s in range(1, steps + 1)]
@@ -67,7 +67,8 @@ def words(steps: list[dict], rank: int) -> str:
     return (
         f"backward computed for {ms(computed(step) - step['began'])} ms, and returned "
         f"{ms(step['returned'] - computed(step))} ms later. {count} all-reduce{'s' * (count > 1)} took "
-        f"{ms(hidden + waited)} ms in all, {ms(hidden)} ms of it ({share * 100:.0f} %) hidden behind backward, "
+        f"{ms(hidden + waited)} ms in all, overlaps counted once, "
+        f"{ms(hidden)} ms of it ({share * 100:.0f} %) hidden behind backward, "
         f"{ms(waited)} ms waited for. {latest}. Gradients {'; '.join(carried)}."
     )
 

@@ -27,7 +27,7 @@ def copy_script(name: str) -> None:
     except OSError as error:
         raise scripts.Refused(f"{path} could not be written: {error}") from None
     mend([])
-    display(Markdown(f"[{path}]({path.name}) is your copy. Click it, and it opens beside this notebook."))
+    display(Markdown(f"[{path}]({path.name}) is your copy. Click it, and it opens in a tab of its own."))
 
 
 def check_script(name: str, ranks: tuple[int | None, ...] = (None, 2, 4), stuck: float = 30) -> None:
@@ -37,9 +37,12 @@ def check_script(name: str, ranks: tuple[int | None, ...] = (None, 2, 4), stuck:
     each once. `stuck` is after how many idle seconds it hangs. Nothing is left running, and no file.
     """
     text = given(name).read_text()
-    if not mine(name).exists() or same_program(mine(name).read_text(), text):
+    if not mine(name).exists():
+        return print(f'not solved yet: copy_script("{name}") makes your copy')
+    wrong = cannot_run(mine(name))
+    if not wrong and same_program(mine(name).read_text(), text):
         return print("not solved yet")
-    if wrong := cannot_run(mine(name)):
+    if wrong:
         return print(f"not yet: {wrong}")
     mend([])
     for number in ranks:
@@ -48,7 +51,7 @@ def check_script(name: str, ranks: tuple[int | None, ...] = (None, 2, 4), stuck:
         if wrong:
             place = "alone" if number is None else f"on {number} ranks"
             return print(f"not yet: {place}, {wrong}" + f"\nhint: {hint}" * bool(hint))
-        print("alone: as before" if number is None else f"{number} ranks: the single card's weights and lines")
+        print("alone: as before" if number is None else f"{number} ranks: the single card's weights, and lines, once")
     print("solved")
 
 
@@ -68,10 +71,7 @@ def mine(name: str) -> Path:
 
 def same_program(one: str, other: str) -> bool:
     """Tell whether two scripts differ in comments and blanks alone."""
-    try:
-        return ast.dump(ast.parse(one)) == ast.dump(ast.parse(other))
-    except (SyntaxError, ValueError):
-        return False
+    return ast.dump(ast.parse(one)) == ast.dump(ast.parse(other))
 
 
 def cannot_run(path: Path) -> str:
@@ -80,6 +80,6 @@ def cannot_run(path: Path) -> str:
         body = ast.parse(path.read_text()).body
     except SyntaxError as error:
         return f"{path.name}, line {error.lineno}: {error.msg}"
-    except ValueError as error:  # other bytes than text
+    except (OSError, ValueError) as error:  # a folder, or other bytes than text
         return f"{path.name} is no Python: {error}"
     return "" if body else f"{path.name} is empty; delete it, and copy_script makes it anew"

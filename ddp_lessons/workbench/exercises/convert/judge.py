@@ -19,6 +19,7 @@ ALL_PRINT = "every rank prints. Let rank 0 print, and the others be silent"
 ALL_SAVE = "every rank saves, all of them into one file. Let rank 0 save, and nobody else"
 ALL_TEST = "a rank tested the whole test set. Share it out as well"
 WRAPPER = "its keys begin with `module.`: that is the wrapper. Save the model in it"
+ALL_READ = "every rank is to end with the weights that were saved. Which of them read the file?"
 CLOSE = 1e-8  # in float64, what adding up in another order cannot reach, and a mistake passes
 
 
@@ -39,17 +40,18 @@ class Case:
     def known(self, same: Callable[[Seen], bool]) -> str:
         """Return the hint of the first known mistake whose run on a single card is the `same`, or nothing."""
         for hint, changes in mistakes.MISTAKES[self.name].items():
-            changes = (tuple(change.items()) for change in changes if self.ranks)
-            if any(same(answer_of(self.text, self.data, self.ranks, change)) for change in changes):
+            changes = (tuple(change.items()) for change in changes)
+            if any(same(answer_of(self.text, self.data, self.ranks or 1, change)) for change in changes):
                 return hint
         return ""
 
 
 def verdict(case: Case) -> tuple[str, str]:
     """Return what is wrong, and a hint where that is known; two empty texts if nothing is."""
-    checks = [failed, trained, together, saved_once, saved, weights, shared, tested, printed, printed_once, left]
+    checks = [failed, trained, together, saved_once, saved, weights, ended_alike, shared, tested]
+    checks += [printed, printed_once, left]
     wrong, hint = next(filter(None, (check(case) for check in checks)), ("", ""))
-    return wrong, hint.replace("WORLD", str(case.ranks))
+    return wrong, hint.replace("WORLD", str(case.ranks or 1))
 
 
 def failed(case: Case) -> tuple[str, str] | None:
@@ -113,6 +115,12 @@ def weights(case: Case) -> tuple[str, str] | None:
     if case.ranks and not hint:
         hint = mistakes.EVERYTHING if most(case, "train") else "" if any(case.run.of("wrapper")) else mistakes.ALONE
     return wrong, hint
+
+
+def ended_alike(case: Case) -> tuple[str, str] | None:
+    """Tell whether ranks ended with other weights than the ones that were saved."""
+    ends = [rank[-1] for rank in case.run.of("end") if rank]
+    return ("the ranks ended with different weights", ALL_READ) if max(ends) - min(ends) > CLOSE else None
 
 
 def shared(case: Case) -> tuple[str, str] | None:
