@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from ddp_lessons.workbench.exercises.listen import Listening
+from ddp_lessons.workbench.exercises.listen import Listening, hearing_waits
 
 STEPS = 3
 ROWS = 8
@@ -76,7 +76,7 @@ def try_training(attempt: type, options: list[list]) -> list[dict]:
         output = {"start": state(model), "steps": []}
         if not isinstance(given := wrapped(data()[0]), torch.Tensor):
             return [output | {"forward": repr(given)}]
-        with Listening(heard):
+        with Listening(heard), hearing_waits(heard):
             for step in train(model, wrapped, slice(dist.get_rank(), None, dist.get_world_size())):
                 output["steps"].append(step | {"heard": heard[:]})
                 heard.clear()
