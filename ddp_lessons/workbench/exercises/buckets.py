@@ -49,6 +49,25 @@ def wrong_buckets(limit: int, outputs: list[dict]) -> str:
     return ""
 
 
+def wrong_messages(outputs: list[dict]) -> str:
+    """Return what is wrong with calls of all_reduce that carry each gradient as it is, "" if they carry it once."""
+    steps = [step["heard"] for step in outputs[0]["steps"]]
+    first, *_, last = (sum(heard[place]["bytes"] for place in of_kind(heard, "allreduce")) for heard in steps)
+    if last <= (once := sum(sizes_of_gradients())):
+        return ""
+    return with_hint(
+        f"the gradients are right, but step {len(steps)} sent {last} bytes; right is {once}",
+        first_hint(
+            {
+                "each step sends more than the one before: hooks stay, so one registered in forward comes on top": (
+                    last > first
+                ),
+                "is a gradient averaged twice? a tied weight is one parameter, and needs one hook": True,
+            }
+        ),
+    )
+
+
 def wrong_sizes(limit: int, heard: list[dict]) -> str:
     """Return what is wrong with the sizes of the buckets of a step."""
     sizes, wanted = [heard[place]["bytes"] for place in of_kind(heard, "allreduce")], buckets(limit)

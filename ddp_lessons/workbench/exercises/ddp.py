@@ -5,13 +5,13 @@ from functools import cache
 
 import torch
 
-from ddp_lessons.workbench.exercises.buckets import LIMITS, NOT_WAITED, unwaited, wrong_buckets
+from ddp_lessons.workbench.exercises.buckets import LIMITS, NOT_WAITED, unwaited, wrong_buckets, wrong_messages
 from ddp_lessons.workbench.exercises.exercise import Exercise, first_hint, same, with_hint
 from ddp_lessons.workbench.exercises.training import ROWS, small, state, train, try_training
 from ddp_lessons.workbench.on_ranks import Outcome
 
 EXACT = 1e-12
-BUFFER, FROZEN, TIED = "shift", "frozen.weight", "first.weight"
+BUFFERS, FROZEN, TIED = ["shift", "count"], "frozen.weight", "first.weight"
 
 
 @cache
@@ -35,6 +35,13 @@ def scaled(values: dict | list | float, factor: float) -> dict | list | float:
     if isinstance(values, dict):
         return {name: scaled(value, factor) for name, value in values.items()}
     return [scaled(value, factor) for value in values] if isinstance(values, list) else values * factor
+
+
+def flat(values: dict | list | float | None) -> list[float]:
+    """Return all numbers, however nested, in one list."""
+    if isinstance(values, dict | list):
+        return [number for value in (values.values() if isinstance(values, dict) else values) for number in flat(value)]
+    return [] if values is None else [values]
 
 
 def differing(given: dict, wanted: dict) -> list[str]:
@@ -65,7 +72,8 @@ def wrong_start(call: str, outputs: list[dict]) -> str:
                         "rank 0's own have changed: it is the one that sends": rank == 0,
                         "each rank still has what it began with: rank 0's must arrive in this very model": not own,
                         "a frozen weight learns nothing, but it takes part: it must start equal too": names == [FROZEN],
-                        "a buffer is no parameter: `model.buffers()` has it": names == [BUFFER],
+                        "a buffer is no parameter: `model.buffers()` has it": names == BUFFERS,
+                        "a buffer may hold whole numbers: it must start equal too": names == BUFFERS[1:],
                     }
                 ),
             )
@@ -94,6 +102,9 @@ def gradient_mistakes(step: int, rank: int, outputs: list[dict]) -> dict[str, bo
     return {
         NOT_WAITED: any(unwaited(taken["heard"]) for output in outputs for taken in output["steps"][: step + 1]),
         "the step before was right: what must be put back before the next one?": step > 0,
+        "the numbers are right, but in each other's places: is a bucket taken apart in the order it was joined in?": (
+            same(sorted(flat(given)), sorted(flat(wanted)), EXACT)
+        ),
         "that is the sum over ranks; the full batch's is the average": not differing(given, scaled(wanted, world_size)),
         "that is divided by the world size once too often": not differing(given, scaled(wanted, 1 / world_size)),
         "after backward each rank still has the gradient of its own samples": not differing(given, local),
@@ -110,12 +121,12 @@ def judge(name: str, options: list[list]) -> Callable[[list], str]:
     """Return a judge of a wrapper, tried with some options."""
 
     def verdict(results: list[list[dict]]) -> str:
-        if returned := [output["forward"] for outputs in results for output in outputs if "forward" in output]:
-            return with_hint(f"forward returned {returned[0]:.60}", "forward returns what the model returns")
+        if unfit := [output["unfit"] for outputs in results for output in outputs if "unfit" in output]:
+            return unfit[0]
         for option, outputs in zip(options, map(list, zip(*results, strict=True)), strict=True):
             call = f"{name}({', '.join(['model', *map(str, option)])})"
-            wrong = wrong_start(call, outputs) or wrong_steps(outputs) or (option and wrong_buckets(*option, outputs))
-            if wrong:
+            said = wrong_buckets(*option, outputs) if option else wrong_messages(outputs)
+            if wrong := wrong_start(call, outputs) or wrong_steps(outputs) or said:
                 return wrong
         return ""
 
