@@ -12,7 +12,8 @@ from ddp_lessons.workbench.exercises.check import EXERCISES
 SOLUTIONS, WRONG = solutions(), wrong_answers()
 SIZES = [(name, size) for name in SOLUTIONS for size in ((4, 2, 1) if name == "average_loss" else (4, 2))]
 FACTS = r"right is|is right, as| failed: |calls |after 3 s, |a part has|bytes rank 0 sent to 3 ranks"
-FACTS += "|forward returned None|backward stood still|after the last gradient was ready"  # what came out, what is right
+FACTS += "|forward returned None|backward stood still|a step waited for"  # what came out, what is right
+FACTS += "|after the last gradient was ready|has no finish|is torch's own wrapper"
 STUB = '''
 def {name}({given}):
     """Return something."""
@@ -76,6 +77,13 @@ def test_an_unknown_mistake_is_told_without_a_hint(notebook):
     assert said == "not yet: on 2 ranks, place_of(0, 8) gave [7, 7], right is [0, 0]\n"
     said = tried(notebook, "def my_broadcast(tensor, source):\n    tensor.fill_(float('nan'))", "my_broadcast", (2,))
     assert said.startswith("not yet: on 2 ranks, rank 0 had [10, 11, 12], and has [nan, nan, nan] after my_broadcast(")
+
+
+def test_a_wrong_gradient_of_unknown_cause_is_told_without_a_hint(notebook):
+    wrong = SOLUTIONS["BucketedDDP"].replace("flat / dist.get_world_size()", "flat / (dist.get_world_size() + 1)")
+    said = tried(notebook, wrong, "BucketedDDP", (2,))
+    assert said.startswith("not yet: on 2 ranks, in step 1 the gradient of ")
+    assert said.endswith(" is right, as in the full batch\n")
 
 
 @pytest.mark.parametrize("last", ["...", "return ..."])

@@ -74,6 +74,79 @@ class BackwardWaits(Right):
     wait = True
 
 
+class WaitsInTheHook(Right):
+    """`async_op=True` gives a handle at once"""
+
+    def send(self, bucket):
+        super().send(bucket)
+        self.sent[-1][-1].wait()
+
+
+class WaitsForTheBucketBefore(Right):
+    """`async_op=True` gives a handle at once"""
+
+    def send(self, bucket):
+        for *_, handle in self.sent[-1:]:
+            handle.wait()
+        super().send(bucket)
+
+
+class WaitsForTheLast(Right):
+    """with `async_op=True` the numbers are there once `wait()` of the handle has come back"""
+
+    def finish(self):
+        self.sent[-1][-1].wait()
+        self.sent = [(bucket, flat, None) for bucket, flat, _ in self.sent]
+        super().finish()
+
+
+class NeverWaits(Right):
+    """with `async_op=True` the numbers are there once `wait()` of the handle has come back"""
+
+    def finish(self):
+        self.sent = [(bucket, flat, None) for bucket, flat, _ in self.sent]
+        super().finish()
+
+
+class NeverFull(Right):
+    """a bucket may be filled to its last byte"""
+
+    def fits(self, parameter, bucket_bytes):
+        return super().fits(parameter, bucket_bytes - 1)
+
+
+class CountsOn(Right):
+    """a bucket that opens has the bytes of its own parameters only"""
+
+    def fits(self, parameter, bucket_bytes):
+        return self.buckets and sum(p.nbytes for b in [*self.buckets, [parameter]] for p in b) <= bucket_bytes
+
+
+class AnyWithRoom(Right):
+    """only one bucket is open: those before it take no more"""
+
+    def fits(self, parameter, bucket_bytes):
+        for place, bucket in enumerate(self.buckets):
+            if sum(p.nbytes for p in [*bucket, parameter]) <= bucket_bytes:
+                self.buckets.append(self.buckets.pop(place))
+                return True
+        return False
+
+
+class SynchronousAtTheEnd(Right):
+    """a bucket can leave as soon as its own gradients are ready"""
+
+    wait = True
+
+    def ready(self, parameter):
+        parameter.is_ready = True
+
+    def finish(self):
+        for bucket in self.buckets:
+            self.send(bucket)
+        super().finish()
+
+
 class AllAtTheEnd(Right):
     """a bucket can leave as soon as its own gradients are ready"""
 
@@ -123,3 +196,25 @@ class Summed(Right):
                 parameter.grad = total.view_as(parameter)
                 del parameter.is_ready
         self.sent = []
+
+
+class TakenApartBackwards(Right):
+    """the numbers are right, but in each other's places"""
+
+    def finish(self):
+        self.sent = [(bucket[::-1], flat, handle) for bucket, flat, handle in self.sent]
+        super().finish()
+
+
+class Misspelt(nn.Module):
+    """`finish()` is called after each backward"""
+
+    def __init__(self, model, bucket_bytes):
+        super().__init__()
+        self.right = Right(model, bucket_bytes)
+
+    def forward(self, inputs):
+        return self.right(inputs)
+
+    def finsh(self):
+        self.right.finish()

@@ -46,7 +46,7 @@ class StartAveraged(NothingBroadcast):
 
     def __init__(self, model):
         super().__init__(model)
-        for tensor in [*model.parameters(), *model.buffers()]:
+        for tensor in model.parameters():
             dist.all_reduce(tensor.data)
             tensor.data /= dist.get_world_size()
 
@@ -134,3 +134,46 @@ class TiedOnce(Started):
 
     def halve(self, parameter):
         parameter.grad /= torch.tensor(2.0)
+
+
+class FloatsOnly(NothingBroadcast):
+    """a buffer may hold whole numbers"""
+
+    def __init__(self, model):
+        super().__init__(model)
+        for tensor in model.state_dict().values():
+            if tensor.is_floating_point():
+                dist.broadcast(tensor, src=0)
+
+
+class HooksInForward(Started):
+    """each step sends more than the one before"""
+
+    def forward(self, inputs):
+        for parameter in self.module.parameters():
+            if parameter.requires_grad:
+                parameter.register_post_accumulate_grad_hook(self.average)
+        return self.module(inputs)
+
+
+class TiedTwice(Started):
+    """is a gradient averaged twice"""
+
+    def __init__(self, model):
+        super().__init__(model)
+        model.second.weight.register_post_accumulate_grad_hook(self.average)
+
+
+class Torchs(nn.parallel.DistributedDataParallel):
+    """write your own here"""
+
+
+class TorchsInside(nn.Module):
+    """write your own here"""
+
+    def __init__(self, model):
+        super().__init__()
+        self.module = nn.parallel.DistributedDataParallel(model)
+
+    def forward(self, inputs):
+        return self.module(inputs)

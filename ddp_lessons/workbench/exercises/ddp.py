@@ -5,13 +5,13 @@ from functools import cache
 
 import torch
 
+from ddp_lessons.workbench.exercises.buckets import LIMITS, NOT_WAITED, unwaited, wrong_buckets, wrong_messages
 from ddp_lessons.workbench.exercises.exercise import Exercise, first_hint, same, with_hint
 from ddp_lessons.workbench.exercises.training import ROWS, small, state, train, try_training
 from ddp_lessons.workbench.on_ranks import Outcome
 
 EXACT = 1e-12
-BUCKETS = (120, 1000)  # bytes: three buckets, and one for all
-BUFFER, FROZEN, TIED = "shift", "frozen.weight", "first.weight"
+BUFFERS, FROZEN, TIED = ["shift", "count"], "frozen.weight", "first.weight"
 
 
 @cache
@@ -35,6 +35,13 @@ def scaled(values: dict | list | float, factor: float) -> dict | list | float:
     if isinstance(values, dict):
         return {name: scaled(value, factor) for name, value in values.items()}
     return [scaled(value, factor) for value in values] if isinstance(values, list) else values * factor
+
+
+def flat(values: dict | list | float | None) -> list[float]:
+    """Return all numbers, however nested, in one list."""
+    if isinstance(values, dict | list):
+        return [number for value in (values.values() if isinstance(values, dict) else values) for number in flat(value)]
+    return [] if values is None else [values]
 
 
 def differing(given: dict, wanted: dict) -> list[str]:
@@ -65,7 +72,8 @@ def wrong_start(call: str, outputs: list[dict]) -> str:
                         "rank 0's own have changed: it is the one that sends": rank == 0,
                         "each rank still has what it began with: rank 0's must arrive in this very model": not own,
                         "a frozen weight learns nothing, but it takes part: it must start equal too": names == [FROZEN],
-                        "a buffer is no parameter: `model.buffers()` has it": names == [BUFFER],
+                        "a buffer is no parameter: `model.buffers()` has it": names == BUFFERS,
+                        "a buffer may hold whole numbers: it must start equal too": names == BUFFERS[1:],
                     }
                 ),
             )
@@ -92,13 +100,14 @@ def gradient_mistakes(step: int, rank: int, outputs: list[dict]) -> dict[str, bo
     given, world_size = outputs[rank]["steps"][step]["gradients"], len(outputs)
     wanted, local = full_batch()[1][step]["gradients"], local_gradients(step, rank, world_size)
     return {
+        NOT_WAITED: any(unwaited(taken["heard"]) for output in outputs for taken in output["steps"][: step + 1]),
         "the step before was right: what must be put back before the next one?": step > 0,
+        "the numbers are right, but in each other's places: is a bucket taken apart in the order it was joined in?": (
+            same(sorted(flat(given)), sorted(flat(wanted)), EXACT)
+        ),
         "that is the sum over ranks; the full batch's is the average": not differing(given, scaled(wanted, world_size)),
         "that is divided by the world size once too often": not differing(given, scaled(wanted, 1 / world_size)),
         "after backward each rank still has the gradient of its own samples": not differing(given, local),
-        "with `async_op=True` the numbers are there once `wait()` of the handle has come back: is it waited for?": any(
-            call["call"] == "allreduce" and not call["waits"] for call in outputs[rank]["steps"][step]["heard"]
-        ),
         "that is the rank's own gradient, divided, and nobody else's is in it": (
             not differing(given, scaled(local, 1 / world_size))
         ),
@@ -108,63 +117,16 @@ def gradient_mistakes(step: int, rank: int, outputs: list[dict]) -> dict[str, bo
     }
 
 
-def buckets(bucket_bytes: int) -> list[int]:
-    """Return the bytes of each bucket: parameters from the last to the first, as many as a bucket takes."""
-    filled: list[int] = []
-    for size in [p.nbytes for p in reversed(list(small(seed=0).parameters())) if p.requires_grad]:
-        if filled and filled[-1] + size <= bucket_bytes:
-            filled[-1] += size
-        else:
-            filled.append(size)
-    return filled
-
-
-def wrong_buckets(bucket_bytes: int, outputs: list[dict]) -> str:
-    """Return what is wrong with the calls of all_reduce, "" if they are one for each bucket, in time."""
-    wanted = buckets(bucket_bytes)
-    for heard in (step["heard"] for output in outputs for step in output["steps"]):
-        calls = [call for call in heard if call["call"] == "allreduce"]
-        ready = [place for place, call in enumerate(heard) if call["call"] == "ready"]
-        sizes = [call["bytes"] for call in calls]
-        says = f"the gradients are right, but with buckets of {bucket_bytes} bytes"
-        if sorted(sizes) != sorted(wanted):
-            wrong = f"{says} a step sent {sizes} bytes; right is {wanted}"
-            return with_hint(wrong, first_hint(bucket_mistakes(sizes, wanted)))
-        if any(call["waits"] for call in calls):
-            return with_hint(
-                f"{says} backward stood still during each all_reduce",
-                "`async_op=True` gives a handle at once, and backward goes on; who waits for it?",
-            )
-        if len(wanted) > 1 and heard.index(calls[0]) > ready[-1]:
-            return with_hint(
-                f"{says} the first one left after the last gradient was ready",
-                "a bucket can leave as soon as its own gradients are ready: a hook knows when that is",
-            )
-    return ""
-
-
-def bucket_mistakes(sizes: list[int], wanted: list[int]) -> dict[str, bool]:
-    """Return hints for the sizes of buckets."""
-    parameters = [p.nbytes for p in small(seed=0).parameters() if p.requires_grad]
-    return {
-        "each gradient went alone": sorted(sizes) == sorted(parameters),
-        "all gradients went together, at the end": sizes == [sum(parameters)],
-        "are the parameters taken from the last to the first, and is a bucket closed before it grows too large?": (
-            sum(sizes) == sum(parameters)
-        ),
-    }
-
-
 def judge(name: str, options: list[list]) -> Callable[[list], str]:
     """Return a judge of a wrapper, tried with some options."""
 
     def verdict(results: list[list[dict]]) -> str:
-        if returned := [output["forward"] for outputs in results for output in outputs if "forward" in output]:
-            return with_hint(f"forward returned {returned[0]:.60}", "forward returns what the model returns")
+        if unfit := [output["unfit"] for outputs in results for output in outputs if "unfit" in output]:
+            return unfit[0]
         for option, outputs in zip(options, map(list, zip(*results, strict=True)), strict=True):
             call = f"{name}({', '.join(['model', *map(str, option)])})"
-            wrong = wrong_start(call, outputs) or wrong_steps(outputs) or (option and wrong_buckets(*option, outputs))
-            if wrong:
+            said = wrong_buckets(*option, outputs) if option else wrong_messages(outputs)
+            if wrong := wrong_start(call, outputs) or wrong_steps(outputs) or said:
                 return wrong
         return ""
 
@@ -188,5 +150,5 @@ def hint(outcome: Outcome) -> str:
 
 EXERCISES = {
     name: Exercise(try_training, judge(name, options), (options,), hint)
-    for name, options in {"MyDDP": [[]], "BucketedDDP": [[size] for size in BUCKETS]}.items()
+    for name, options in {"MyDDP": [[]], "BucketedDDP": [[size] for size in LIMITS]}.items()
 }

@@ -1,6 +1,10 @@
 """What a rank sends and receives, heard where every call of torch.distributed passes, however it was written."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
+import torch.distributed as dist
 from torch.utils._python_dispatch import TorchDispatchMode
 
 MESSAGES = {"send": "send", "recv_": "recv", "recv_any_source_": "recv"}
@@ -9,8 +13,8 @@ MESSAGES = {"send": "send", "recv_": "recv", "recv_any_source_": "recv"}
 class Listening(TorchDispatchMode):
     """While it is active, `heard` fills with what this rank says, in order: each a dict that JSON can hold.
 
-    A message has `call` ("send" or "recv"), `bytes` and the `partner`; a collective has `call`, `bytes` and
-    `waits`: whether the call comes back only when it is done. Others may add to the list.
+    A message has `call` ("send" or "recv"), `bytes` and the `partner`; a collective has `call` and `bytes`. Others may
+    add to the list.
     """
 
     def __init__(self, heard: list[dict] | None = None):
@@ -27,14 +31,32 @@ class Listening(TorchDispatchMode):
         return call(*given, **(more or {}))
 
     def note(self, name: str, given: tuple) -> None:
-        """Note a call: its tensors come first, its partner third, and whether it is asynchronous fifth, if told."""
+        """Note a call: its tensors come first, and its partner third."""
         tensors = given[0] if isinstance(given[0], list) else [given[0]]
         size = sum(tensor.nbytes for tensor in tensors if isinstance(tensor, torch.Tensor))
         if name in MESSAGES:
             partner = given[2] if name != "recv_any_source_" else None
             self.heard.append({"call": MESSAGES[name], "bytes": size, "partner": partner})
         else:
-            self.heard.append({"call": name.strip("_"), "bytes": size, "waits": given[4:] == (False,)})
+            self.heard.append({"call": name.strip("_"), "bytes": size})
+
+
+@contextmanager
+def hearing_waits(heard: list[dict]) -> Iterator[None]:
+    """Have the list get a "wait" as well, whenever a call is waited for that was not yet; a synchronous call waits."""
+    wait, handles = dist.Work.wait, {}
+
+    def noted(handle: dist.Work, *given: object) -> bool:
+        if id(handle) not in handles:
+            heard.append({"call": "wait"})
+        handles[id(handle)] = handle  # kept, so that no other handle gets its id
+        return wait(handle, *given)
+
+    dist.Work.wait = noted
+    try:
+        yield
+    finally:
+        dist.Work.wait = wait
 
 
 def collectives(heard: list[dict]) -> list[str]:

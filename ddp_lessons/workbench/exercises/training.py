@@ -6,14 +6,15 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from ddp_lessons.workbench.exercises.listen import Listening
+from ddp_lessons.workbench.exercises.exercise import with_hint
+from ddp_lessons.workbench.exercises.listen import Listening, hearing_waits
 
 STEPS = 3
 ROWS = 8
 
 
 class Small(nn.Module):
-    """A model with all that makes averaging go wrong: a tied weight, a frozen weight, and a buffer."""
+    """A model with all that makes averaging go wrong: a tied weight, a frozen weight, and buffers."""
 
     def __init__(self):
         super().__init__()
@@ -21,6 +22,7 @@ class Small(nn.Module):
         self.second.weight = self.first.weight
         self.frozen = nn.Linear(4, 4, bias=False).requires_grad_(False)
         self.register_buffer("shift", torch.randn(4))
+        self.register_buffer("count", torch.randint(1000, (2,)))
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Return outputs, of shape (batch, 2)."""
@@ -64,6 +66,18 @@ def train(model: nn.Module, wrapped: Callable, rows: slice) -> Iterator[dict]:
         yield {"gradients": given, "state": state(model)}
 
 
+def unfit(wrapped: Callable, buckets: bool) -> str:
+    """Return why a wrapper cannot be trained with, "" if it can."""
+    name, parts = type(wrapped).__name__, wrapped.modules() if isinstance(wrapped, nn.Module) else []
+    if any(isinstance(part, nn.parallel.DistributedDataParallel) for part in parts):
+        return with_hint(f"{name} is torch's own wrapper", "write your own here: broadcast and all_reduce are enough")
+    if buckets and not hasattr(wrapped, "finish"):
+        return with_hint(f"{name} has no finish", "`finish()` is called after each backward: is it spelt so?")
+    if not isinstance(given := wrapped(data()[0]), torch.Tensor):
+        return with_hint(f"forward returned {given!r:.60}", "forward returns what the model returns")
+    return ""
+
+
 def try_training(attempt: type, options: list[list]) -> list[dict]:
     """Return what a wrapper makes of the training, with each of some options: every rank starts from other weights."""
     outputs = []
@@ -74,9 +88,9 @@ def try_training(attempt: type, options: list[list]) -> list[dict]:
                 parameter.register_hook(lambda _, heard=heard: heard.append({"call": "ready"}))
         wrapped = attempt(model, *option)
         output = {"start": state(model), "steps": []}
-        if not isinstance(given := wrapped(data()[0]), torch.Tensor):
-            return [output | {"forward": repr(given)}]
-        with Listening(heard):
+        if wrong := unfit(wrapped, buckets=bool(option)):
+            return [output | {"unfit": wrong}]
+        with Listening(heard), hearing_waits(heard):
             for step in train(model, wrapped, slice(dist.get_rank(), None, dist.get_world_size())):
                 output["steps"].append(step | {"heard": heard[:]})
                 heard.clear()
