@@ -14,6 +14,7 @@ from ddp_lessons.workbench.scripts import Refused
 from ddp_lessons.workbench.source import in_notebook, notebook_names, text_around
 
 RESULT = "application/x-ddp-lessons-result"
+SOME_CALLS = 6  # of a traceback, at its beginning and at its end
 FORGET = "get_ipython().run_line_magic('reset_selective', '-f .')"  # what an earlier call has defined; `reset` is slow
 
 
@@ -92,9 +93,23 @@ def answer(function: Callable, arguments: list, ranks: int, meeting: str) -> Non
     try:
         result = json.dumps(function(*arguments), default=as_json)
         dist.barrier()  # a rank that leaves at once would break the others' last message
+    except RecursionError as error:
+        cut(error)
+        raise
     finally:
         dist.destroy_process_group()
     publish_display_data({RESULT: result})
+
+
+def cut(error: RecursionError) -> None:
+    """Leave the first and the last calls of an endless recursion's traceback: IPython needs seconds for all of it."""
+    calls, call = [], error.__traceback__
+    while call:
+        calls.append(call)
+        call = call.tb_next
+    if len(calls) > 2 * SOME_CALLS:
+        calls[SOME_CALLS - 1].tb_next = calls[-SOME_CALLS]
+        error.add_note(f"({len(calls) - 2 * SOME_CALLS} calls in the middle are left out)")
 
 
 def as_json(value: object) -> object:
