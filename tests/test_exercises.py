@@ -11,7 +11,7 @@ from ddp_lessons.workbench.exercises.check import EXERCISES
 
 SOLUTIONS, WRONG = solutions(), wrong_answers()
 SIZES = [(name, size) for name in SOLUTIONS for size in ((4, 2, 1) if name == "average_loss" else (4, 2))]
-FACTS = r"right is|is right, as| failed: |calls |after 3 s, |a part has|bytes rank 0 sent to 3 ranks"
+FACTS = r"right is|is right, as| failed: |calls |after 3 s, |a part has|bytes rank 0 sent to 3 ranks|ha(s|ve) ended"
 FACTS += "|forward returned None|backward stood still|a step waited for"  # what came out, what is right
 FACTS += "|after the last gradient was ready|has no finish|is torch's own wrapper"
 STUB = '''

@@ -106,6 +106,23 @@ def test_where_ranks_hang_is_told_by_cell_and_line_and_fresh_ones_come(notebook)
     assert len(set(before + after)) == 4
 
 
+def test_a_rank_that_waits_for_a_handle_is_told_from_one_that_computes(notebook):
+    notebook.run(
+        "def f():\n    if dist.get_rank():\n        while True: pass\n"
+        "    handle = dist.irecv(torch.ones(1), 1)\n    handle.wait()"
+    )
+    notebook.run("on_ranks(2, f, timeout=2)")
+    cell = f"cell {notebook.number - 1} line"
+    assert notebook.error == [f"after 2 s, rank 0 waits in wait, {cell} 5; rank 1 is at {cell} 3"]
+
+
+def test_an_endless_recursion_is_told_in_a_few_lines(notebook):
+    notebook.run("def f():\n    return f()")
+    said = notebook.run("on_ranks(2, f)")
+    assert notebook.error == ["ranks 0 and 1 failed: RecursionError: maximum recursion depth exceeded"]
+    assert "calls in the middle are left out" in said and 10 < said.count("\n") < 60
+
+
 def test_a_rank_that_is_killed(notebook):
     notebook.run(
         "import os, signal\ndef f():\n    if dist.get_rank():\n        os.kill(os.getpid(), signal.SIGKILL)\n"

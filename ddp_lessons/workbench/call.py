@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 
 import torch.distributed as dist
+from IPython import get_ipython
 from IPython.display import publish_display_data
 
 import ddp_lessons
@@ -14,6 +15,7 @@ from ddp_lessons.workbench.scripts import Refused
 from ddp_lessons.workbench.source import in_notebook, notebook_names, text_around
 
 RESULT = "application/x-ddp-lessons-result"
+SOME_CALLS = 6  # of a traceback, at its beginning and at its end
 FORGET = "get_ipython().run_line_magic('reset_selective', '-f .')"  # what an earlier call has defined; `reset` is slow
 
 
@@ -92,9 +94,24 @@ def answer(function: Callable, arguments: list, ranks: int, meeting: str) -> Non
     try:
         result = json.dumps(function(*arguments), default=as_json)
         dist.barrier()  # a rank that leaves at once would break the others' last message
+        publish_display_data({RESULT: result})
+    except Exception as error:  # noqa: BLE001 (whatever it is, the reader is to see it)
+        cut(error)
+        get_ipython().showtraceback()  # at once, since to leave a group that has just failed can take long
     finally:
         dist.destroy_process_group()
-    publish_display_data({RESULT: result})
+
+
+
+def cut(error: Exception) -> None:
+    """Leave the first and the last calls of a traceback as long as endless recursion's: IPython needs seconds for it."""
+    calls, call = [], error.__traceback__
+    while call:
+        calls.append(call)
+        call = call.tb_next
+    if len(calls) > 2 * SOME_CALLS:
+        calls[SOME_CALLS - 1].tb_next = calls[-SOME_CALLS]
+        error.add_note(f"({len(calls) - 2 * SOME_CALLS} calls in the middle are left out)")
 
 
 def as_json(value: object) -> object:

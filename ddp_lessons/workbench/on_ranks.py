@@ -17,6 +17,7 @@ from ddp_lessons.workbench.ranks_in_cells import START, Cell, World
 from ddp_lessons.workbench.ranks_magic import MOST, RanksFailed
 from ddp_lessons.workbench.ranks_screen import Screen, clause, named, who_waits
 from ddp_lessons.workbench.scripts import Refused
+from ddp_lessons.workbench.source import notebook_names
 
 LIBRARY = re.compile(r"File |Cell In\[0\]")  # how a frame of a traceback begins that is not the reader's
 
@@ -49,6 +50,7 @@ class Outcome:
     errors: dict[int, dict] = field(default_factory=dict)
     late: dict[int, str] = field(default_factory=dict)
     sentence: str = ""  # what hindered it, "" if nothing
+    last_words: str = ""  # what ranks that have ended wrote to their stderr
     tried: bool = True  # no: it was not the function that hindered it
 
     def hear(self, rank: int | None, kind: str, content: dict) -> None:
@@ -124,13 +126,25 @@ def call_on_ranks(ranks: int, function: Callable, arguments: tuple, timeout: flo
 def what_hindered(outcome: Outcome, world: World, cell: Cell) -> str:
     """Return a sentence about a call that has ended, "" if nothing hindered it."""
     if gone := world.which("gone"):
+        outcome.last_words = "\n".join(world.ranks[rank].answer() for rank in gone)
         return clause(gone, "has ended")
     if outcome.errors:
         return outcome.failure()
     # the last cell is ours: a rank there, and not in the reader's code, waits for the others
     outcome.late = {rank: re.sub(r".*\bcell line \d+$", "has returned", at) for rank, at in outcome.late.items()}
+    outcome.late = {rank: waiting(at) for rank, at in outcome.late.items()}
     where = re.sub("; [^;]* left out", "", who_waits(world, cell, outcome.late))
     return f"after {cell.timeout:g} s, {where}" if outcome.late else ""
+
+
+def waiting(place: str) -> str:
+    """Return where a rank is, but "waits in wait" if that line waits for a handle: no Python frame tells that."""
+    cells = notebook_names().get("In", [])
+    if at := re.fullmatch(r"is at (cell (\d+) line (\d+))", place):
+        lines = cells[int(at[2])].splitlines()[: int(at[3])] if int(at[2]) < len(cells) else []
+        if lines and ".wait(" in lines[-1]:
+            return f"waits in wait, {at[1]}"
+    return place
 
 
 def plain(text: str) -> str:

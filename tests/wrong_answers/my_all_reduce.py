@@ -3,7 +3,7 @@ import torch.distributed as dist
 
 
 def by_the_real_one(tensor):
-    """here only send, recv, isend and irecv are allowed"""
+    """here only messages between two ranks are allowed"""
     dist.all_reduce(tensor)
 
 
@@ -97,3 +97,42 @@ def handle_dropped(tensor):
     dist.isend(tensor.clone(), other)
     dist.recv(received, other)
     tensor += received
+
+
+def sum_added_once_more(tensor):
+    """something was counted more than once"""
+    received = torch.empty_like(tensor)
+    others = range(1, dist.get_world_size())
+    if dist.get_rank() == 0:
+        for other in others:
+            dist.recv(received, other)
+            tensor += received
+        for other in others:
+            dist.send(tensor, other)
+    else:
+        dist.send(tensor, 0)
+        dist.recv(received, 0)
+        tensor += received
+
+
+def everyone_waits_for_its_isend_first(tensor):
+    """stuck: a handle's wait comes back when the other rank has received"""
+    mine, received = tensor.clone(), torch.empty_like(tensor)
+    others = [rank for rank in range(dist.get_world_size()) if rank != dist.get_rank()]
+    for other in others:
+        dist.isend(mine, other).wait()
+    for other in others:
+        dist.recv(received, other)
+        tensor += received
+
+
+def into_float32(tensor):
+    """stuck: a message was larger than the tensor it was received into"""
+    mine, received = tensor.clone(), torch.zeros(tensor.shape)
+    others = [rank for rank in range(dist.get_world_size()) if rank != dist.get_rank()]
+    handles = [dist.isend(mine, other) for other in others]
+    for other in others:
+        dist.recv(received, other)
+        tensor += received
+    for handle in handles:
+        handle.wait()

@@ -3,7 +3,7 @@ import torch.distributed as dist
 
 
 def by_the_real_one(tensor, source):
-    """here only send, recv, isend and irecv are allowed"""
+    """here only messages between two ranks are allowed"""
     dist.broadcast(tensor, source)
 
 
@@ -65,3 +65,57 @@ def to_the_next_only(tensor, source):
 def everyone_receives(tensor, source):
     """stuck: 2 ranks: a recv waits until the rank that it names sends to this one"""
     dist.recv(tensor, 1 - dist.get_rank())
+
+
+def after_a_barrier(tensor, source):
+    """here only messages between two ranks are allowed"""
+    dist.barrier()
+    if dist.get_rank() == source:
+        for other in range(dist.get_world_size()):
+            if other != source:
+                dist.send(tensor, other)
+    else:
+        dist.recv(tensor, source)
+
+
+def nobody_receives(tensor, source):
+    """stuck: the other ranks have returned, and what is sent here was not received"""
+    if dist.get_rank() == source:
+        for other in range(dist.get_world_size()):
+            if other != source:
+                dist.send(tensor, other)
+
+
+def nobody_receives_what_is_under_way(tensor, source):
+    """nothing was received"""
+    if dist.get_rank() == source:
+        for other in range(dist.get_world_size()):
+            if other != source:
+                dist.isend(tensor, other)
+
+
+def irecv_not_waited_for(tensor, source):
+    """stuck: 2 ranks: a message is still under way"""
+    if dist.get_rank() == source:
+        for other in range(dist.get_world_size()):
+            if other != source:
+                dist.send(tensor, other)
+    else:
+        dist.irecv(tensor, source)
+
+
+def generator(tensor, source):
+    """a function with `yield` runs only when somebody loops over it"""
+    yield dist.recv(tensor, source)
+
+
+def into_float32(tensor, source):
+    """stuck: a message was larger than the tensor it was received into"""
+    if dist.get_rank() == source:
+        for other in range(dist.get_world_size()):
+            if other != source:
+                dist.send(tensor, other)
+    else:
+        received = torch.zeros(tensor.shape)
+        dist.recv(received, source)
+        tensor.copy_(received)

@@ -3,7 +3,7 @@ import torch.distributed as dist
 
 
 def by_the_real_one(tensor):
-    """here only send, recv, isend and irecv are allowed"""
+    """here only messages between two ranks are allowed"""
     dist.all_reduce(tensor)
 
 
@@ -109,4 +109,72 @@ def parts_of_one_length(tensor):
         dist.recv(received, 1 - rank)
         mine = parts[(rank + step + 1) % 2]
         mine.copy_(received if step else mine + received)
+        handle.wait()
+
+
+def too_few_parts(tensor):
+    """4 ranks: are there N parts?"""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    parts = tensor.chunk(world_size)
+    for step in range(2 * (world_size - 1)):
+        handle = dist.isend(parts[(rank - step) % world_size], (rank + 1) % world_size)
+        mine = parts[(rank - step - 1) % world_size]
+        received = torch.empty_like(mine)
+        dist.recv(received, (rank - 1) % world_size)
+        mine.copy_(mine + received if step < world_size - 1 else received)
+        handle.wait()
+
+
+def average(tensor):
+    """that is the average"""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    parts = tensor.tensor_split(world_size)
+    for step in range(2 * (world_size - 1)):
+        handle = dist.isend(parts[(rank - step) % world_size], (rank + 1) % world_size)
+        mine = parts[(rank - step - 1) % world_size]
+        received = torch.empty_like(mine)
+        dist.recv(received, (rank - 1) % world_size)
+        mine.copy_(mine + received if step < world_size - 1 else received)
+        handle.wait()
+    tensor /= world_size
+
+
+def other_tensors_in_the_list(tensor):
+    """some parts of the tensor are as they were"""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    parts = list(tensor.tensor_split(world_size))
+    for step in range(2 * (world_size - 1)):
+        handle = dist.isend(parts[(rank - step) % world_size], (rank + 1) % world_size)
+        mine = parts[(rank - step - 1) % world_size]
+        received = torch.empty_like(mine)
+        dist.recv(received, (rank - 1) % world_size)
+        if step < world_size - 1:
+            parts[(rank - step - 1) % world_size] = mine + received
+        else:
+            mine.copy_(received)
+        handle.wait()
+
+
+def waits_for_its_isend_first(tensor):
+    """stuck: a handle's wait comes back when the other rank has received"""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    parts = tensor.tensor_split(world_size)
+    for step in range(2 * (world_size - 1)):
+        dist.isend(parts[(rank - step) % world_size], (rank + 1) % world_size).wait()
+        mine = parts[(rank - step - 1) % world_size]
+        received = torch.empty_like(mine)
+        dist.recv(received, (rank - 1) % world_size)
+        mine.copy_(mine + received if step < world_size - 1 else received)
+
+
+def into_float32(tensor):
+    """stuck: a message was larger than the tensor it was received into"""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    parts = tensor.tensor_split(world_size)
+    for step in range(2 * (world_size - 1)):
+        handle = dist.isend(parts[(rank - step) % world_size], (rank + 1) % world_size)
+        mine = parts[(rank - step - 1) % world_size]
+        received = torch.empty(len(mine))
+        dist.recv(received, (rank - 1) % world_size)
+        mine.copy_(mine + received if step < world_size - 1 else received)
         handle.wait()
