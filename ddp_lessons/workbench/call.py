@@ -104,7 +104,7 @@ def answer(function: Callable, arguments: list, ranks: int, meeting: str) -> Non
 
 
 def cut(error: Exception) -> None:
-    """Leave the first and the last calls of a traceback as long as endless recursion's: IPython needs seconds for it."""
+    """Leave the first and the last calls of a traceback as long as that of an endless recursion: IPython is slow."""
     calls, call = [], error.__traceback__
     while call:
         calls.append(call)
