@@ -11,8 +11,13 @@ from ddp_lessons.workbench.exercises.check import EXERCISES
 
 SOLUTIONS, WRONG = solutions(), wrong_answers()
 SIZES = [(name, size) for name in SOLUTIONS for size in ((4, 2, 1) if name == "average_loss" else (4, 2))]
+<<<<<<< HEAD
 FACTS = r"right is|is right, as| failed: |calls |after 3 s, |a part has|bytes rank 0 sent to 3 ranks|ha(s|ve) ended"
 FACTS += "|forward returned None|backward stood still|a step waited for"  # what came out, what is right
+=======
+FACTS = r"right is|is right, as| failed: |calls |after 3 s, |a part has|bytes rank 0 sent to 3 ranks"
+FACTS += "|forward returned None|backward stood still|without a wait"  # what came out, what is right
+>>>>>>> wt-fa
 FACTS += "|after the last gradient was ready|has no finish|is torch's own wrapper"
 STUB = '''
 def {name}({given}):
@@ -77,6 +82,11 @@ def test_an_unknown_mistake_is_told_without_a_hint(notebook):
     assert said == "not yet: on 2 ranks, place_of(0, 8) gave [7, 7], right is [0, 0]\n"
     said = tried(notebook, "def my_broadcast(tensor, source):\n    tensor.fill_(float('nan'))", "my_broadcast", (2,))
     assert said.startswith("not yet: on 2 ranks, rank 0 had [10, 11, 12], and has [nan, nan, nan] after my_broadcast(")
+
+
+def test_a_handle_may_be_waited_for_through_its_future(notebook):
+    right = SOLUTIONS["BucketedDDP"].replace("handle.wait()", "handle.get_future().wait()")
+    assert tried(notebook, right, "BucketedDDP", (2,)) == "solved: on 2 ranks\n"
 
 
 def test_a_wrong_gradient_of_unknown_cause_is_told_without_a_hint(notebook):

@@ -82,29 +82,19 @@ class WaitsInTheHook(Right):
         self.sent[-1][-1].wait()
 
 
-class WaitsForTheBucketBefore(Right):
-    """`async_op=True` gives a handle at once"""
-
-    def send(self, bucket):
-        for *_, handle in self.sent[-1:]:
-            handle.wait()
-        super().send(bucket)
-
-
-class WaitsForTheLast(Right):
-    """with `async_op=True` the numbers are there once `wait()` of the handle has come back"""
-
-    def finish(self):
-        self.sent[-1][-1].wait()
-        self.sent = [(bucket, flat, None) for bucket, flat, _ in self.sent]
-        super().finish()
-
-
 class NeverWaits(Right):
     """with `async_op=True` the numbers are there once `wait()` of the handle has come back"""
 
     def finish(self):
         self.sent = [(bucket, flat, None) for bucket, flat, _ in self.sent]
+        super().finish()
+
+
+class WaitsForTheLast(NeverWaits):
+    """with `async_op=True` the numbers are there once `wait()` of the handle has come back"""
+
+    def finish(self):
+        self.sent[-1][-1].wait()
         super().finish()
 
 
@@ -133,20 +123,6 @@ class AnyWithRoom(Right):
         return False
 
 
-class SynchronousAtTheEnd(Right):
-    """a bucket can leave as soon as its own gradients are ready"""
-
-    wait = True
-
-    def ready(self, parameter):
-        parameter.is_ready = True
-
-    def finish(self):
-        for bucket in self.buckets:
-            self.send(bucket)
-        super().finish()
-
-
 class AllAtTheEnd(Right):
     """a bucket can leave as soon as its own gradients are ready"""
 
@@ -159,43 +135,44 @@ class AllAtTheEnd(Right):
         super().finish()
 
 
+class SynchronousAtTheEnd(AllAtTheEnd):
+    """a bucket can leave as soon as its own gradients are ready"""
+
+    wait = True
+
+
 class FirstStepOnly(Right):
     """the step before was right"""
 
-    def __init__(self, model, bucket_bytes):
-        super().__init__(model, bucket_bytes)
-        self.missing = [len(bucket) for bucket in self.buckets]
+    finished = False
 
     def ready(self, parameter):
-        parameter.is_ready = True
-        for number, bucket in enumerate(self.buckets):
-            if any(p is parameter for p in bucket):
-                self.missing[number] -= 1
-                if self.missing[number] == 0:
-                    self.send(bucket)
+        if not self.finished:
+            super().ready(parameter)
+
+    def finish(self):
+        super().finish()
+        self.finished = True
 
 
 class NeverPutBack(Right):
     """after backward each rank still has the gradient of its own samples"""
 
     def finish(self):
-        for bucket, _, handle in self.sent:
-            handle.wait()
-            for parameter in bucket:
-                del parameter.is_ready
-        self.sent = []
+        own = [(parameter, parameter.grad) for bucket in self.buckets for parameter in bucket]
+        super().finish()
+        for parameter, gradient in own:
+            parameter.grad = gradient
 
 
 class Summed(Right):
     """that is the sum over ranks"""
 
     def finish(self):
-        for bucket, flat, handle in self.sent:
+        for _, flat, handle in self.sent:
             handle.wait()
-            for parameter, total in zip(bucket, flat.split([p.numel() for p in bucket]), strict=True):
-                parameter.grad = total.view_as(parameter)
-                del parameter.is_ready
-        self.sent = []
+            flat *= dist.get_world_size()
+        super().finish()
 
 
 class TakenApartBackwards(Right):

@@ -38,7 +38,8 @@ def of_kind(heard: list[dict], call: str) -> list[int]:
 
 def unwaited(heard: list[dict]) -> int:
     """Return how many calls of all_reduce were not waited for in a step."""
-    return max(0, len(of_kind(heard, "allreduce")) - len(of_kind(heard, "wait")))
+    calls, *asked = (len(of_kind(heard, call)) for call in ("allreduce", "wait", "get_future"))
+    return max(0, calls - sum(asked))
 
 
 def wrong_buckets(limit: int, outputs: list[dict]) -> str:
@@ -79,8 +80,8 @@ def wrong_sizes(limit: int, heard: list[dict]) -> str:
 def wrong_times(limit: int, heard: list[dict]) -> str:
     """Return what is wrong with when the buckets of a step left, and were waited for."""
     calls, waits, ready = (of_kind(heard, call) for call in ("allreduce", "wait", "ready"))
-    if unwaited(heard):
-        return with_hint(f"a step waited for {len(waits)} of its {len(calls)} calls of all_reduce", NOT_WAITED)
+    if left := unwaited(heard):
+        return with_hint(f"a step left {left} of its {len(calls)} calls of all_reduce without a wait", NOT_WAITED)
     if any(calls[0] < place < ready[-1] for place in waits):
         return with_hint(
             "backward stood still until an all_reduce was done",

@@ -43,25 +43,25 @@ class Listening(TorchDispatchMode):
 
 @contextmanager
 def hearing_waits(heard: list[dict]) -> Iterator[None]:
-    """Have the list get a "wait" as well, whenever a call is waited for that was not yet; a synchronous call waits."""
-    wait, handles = dist.Work.wait, {}
+    """Have the list get a "wait" or a "get_future" as well, the first time that a call's handle is asked for it.
 
-    def noted(handle: dist.Work, *given: object) -> bool:
+    A synchronous call waits for its own.
+    """
+    originals, handles = {name: getattr(dist.Work, name) for name in ("wait", "get_future")}, {}
+
+    def asked(name: str, handle: dist.Work, *given: object) -> object:
         if id(handle) not in handles:
-            heard.append({"call": "wait"})
+            heard.append({"call": name})
         handles[id(handle)] = handle  # kept, so that no other handle gets its id
-        return wait(handle, *given)
+        return originals[name](handle, *given)
 
-    dist.Work.wait = noted
+    for name in originals:
+        setattr(dist.Work, name, lambda *given, name=name: asked(name, *given))
     try:
         yield
     finally:
-        dist.Work.wait = wait
-
-
-def collectives(heard: list[dict]) -> list[str]:
-    """Return the names of the collective calls among what was heard; a barrier carries no data, and is none."""
-    return [said["call"] for said in heard if said["call"] not in ("send", "recv", "barrier")]
+        for name, original in originals.items():
+            setattr(dist.Work, name, original)
 
 
 def messages(heard: list[dict], call: str) -> list[dict]:
