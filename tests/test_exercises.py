@@ -11,13 +11,8 @@ from ddp_lessons.workbench.exercises.check import EXERCISES
 
 SOLUTIONS, WRONG = solutions(), wrong_answers()
 SIZES = [(name, size) for name in SOLUTIONS for size in ((4, 2, 1) if name == "average_loss" else (4, 2))]
-<<<<<<< HEAD
 FACTS = r"right is|is right, as| failed: |calls |after 3 s, |a part has|bytes rank 0 sent to 3 ranks|ha(s|ve) ended"
-FACTS += "|forward returned None|backward stood still|a step waited for"  # what came out, what is right
-=======
-FACTS = r"right is|is right, as| failed: |calls |after 3 s, |a part has|bytes rank 0 sent to 3 ranks"
 FACTS += "|forward returned None|backward stood still|without a wait"  # what came out, what is right
->>>>>>> wt-fa
 FACTS += "|after the last gradient was ready|has no finish|is torch's own wrapper"
 STUB = '''
 def {name}({given}):
