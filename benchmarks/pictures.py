@@ -1,6 +1,7 @@
 """How long a picture takes to follow a key: from the press until the page shows it, in Jupyter Lab in a browser."""
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -22,7 +23,8 @@ IMPORTS = """from ddp_lessons.workbench import on_ranks
 from ddp_lessons.workbench.step_record import record_steps
 """
 HANDLES = ".jp-OutputArea-output :is([role=slider], input[type=checkbox])"
-TIME = """key => new Promise(done => {
+TIME = """key => new Promise((done, fail) => {
+    setTimeout(() => fail(new Error("nothing has changed on the page for 10 s")), 10000)
     const page = document.querySelector(".jp-Notebook"), begin = performance.now()
     const before = page.querySelector("p[role=status]").textContent
     const watch = new MutationObserver(() => {
@@ -40,9 +42,11 @@ def main() -> None:
     options = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     options.add_argument("--presses", type=int, default=40, help="of a key, for each picture")
     presses = options.parse_args().presses
-    chromium = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])))
+    chromium = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
+    if chromium is None:
+        sys.exit("this measures in a browser: install Chromium (on Debian: apt install chromium)")
     with tempfile.TemporaryDirectory() as folder, running_lab(Path(folder)) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, chromium_sandbox=False)
+        browser = playwright.chromium.launch(executable_path=chromium, chromium_sandbox=os.geteuid() != 0)
         for name, (module, call, control) in HEAVY.items():
             kind = call.partition("(")[0]
             cell = f"{IMPORTS}from ddp_lessons.workbench.pictures.{module} import {kind}\n{call}"

@@ -102,9 +102,8 @@ def answer(function: Callable, arguments: list, ranks: int, meeting: str) -> Non
         dist.destroy_process_group()
 
 
-
 def cut(error: Exception) -> None:
-    """Leave the first and the last calls of a traceback as long as that of an endless recursion: IPython is slow."""
+    """Take the middle out of a traceback of very many calls, which IPython would need seconds to show."""
     calls, call = [], error.__traceback__
     while call:
         calls.append(call)
