@@ -6,48 +6,97 @@ import pytest
 import torch
 from ranks import run_all, run_ranks
 
-from ddp_lessons.workbench.proof import train_steps
+from ddp_lessons.workbench.proof import OPTIMIZERS, differences, furthest, rounding_bounds, share_of_bounds, train_steps
 
 DATA = str(Path(__file__).parents[1] / "data")
-TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5}
+LINEAR = {"float64": 1e-12, "float32": 1e-5}
 
 
-def all_on_the_rows_of_rank_0(rank, world_size, momentum, dtype, folder):
-    return train_steps(0, world_size, momentum, dtype, folder)
+def on_rank(rank, world_size, function, *args):
+    return function(*args)
 
 
-def furthest(results, wanted):
-    """The largest difference, over all ranks, from any gradient or weight of one process."""
-    pairs = [pair for result in results for pair in zip(result, wanted, strict=True)]
-    return max((got - right).abs().max().item() for got, right in pairs)
+def differences_on_the_rows_of_rank_0(rank, world_size, *training):
+    pairs = zip(train_steps(0, world_size, *training), train_steps(0, 1, *training), strict=True)
+    return [furthest(*pair) for pair in pairs]
 
 
-@pytest.fixture(scope="module", params=[0.0, 0.9], ids="momentum {}".format)
-def momentum(request):
-    return request.param
+def one_process(*training):
+    """Return the largest weight and the largest gradient after each step."""
+    return [
+        (weights.abs().max().item(), torch.cat([w.grad.flatten() for w in model.parameters()]).abs().max().item())
+        for model in train_steps(0, 1, *training)
+        for weights in [torch.nn.utils.parameters_to_vector(model.parameters())]
+    ]
 
 
-@pytest.fixture(scope="module", params=TOLERANCE, ids=str)
-def dtype(request):
-    return request.param
+def backwards(*training):
+    pairs = zip(train_steps(0, 1, *training), train_steps(0, 1, *training, backwards=True), strict=True)
+    return [furthest(*pair) for pair in pairs]
 
 
-@pytest.fixture(scope="module")
-def alone(momentum, dtype):
-    [result] = run_all([(train_steps, 0, 1, momentum, dtype, DATA)])
-    return result
-
-
-def test_one_process_trains(alone):
-    gradients, weights = alone
-    assert gradients.shape == (100, 7850) and weights.shape == (7850,)
-    assert gradients.abs().amax(dim=1).min() > 1e-3
+# trajectories
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
-def test_ranks_take_the_steps_of_one_process(ranks, momentum, dtype, alone):
-    assert furthest(run_ranks(ranks, train_steps, momentum, dtype, DATA), alone) <= TOLERANCE[dtype]
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("dtype", LINEAR)
+def test_100_steps_of_the_linear_model_are_those_of_one_process(dtype, optimizer, ranks):
+    apart = run_ranks(ranks, on_rank, differences, "linear", optimizer, dtype, 100, DATA)
+    assert len(apart[0]) == 100 and all(each <= LINEAR[dtype] for each in apart[0])
+    assert apart[1:] == [[]] * (ranks - 1)
 
 
-def test_ranks_on_wrong_rows_do_not(momentum, dtype, alone):
-    assert furthest(run_ranks(2, all_on_the_rows_of_rank_0, momentum, dtype, DATA), alone) > 1e-2
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_50_steps_of_a_cnn_with_group_norm_are_those_of_one_process_in_float64(optimizer, ranks):
+    apart, *_ = run_ranks(ranks, on_rank, differences, "small", optimizer, "float64", 50, DATA)
+    assert len(apart) == 50 and all(each < 1e-12 for each in apart)
+
+
+@pytest.mark.parametrize("optimizer", ["momentum", "AdamW"])
+def test_50_steps_of_the_course_s_cnn_are_those_of_one_process_in_float64(optimizer):
+    apart, *_ = run_ranks(2, on_rank, differences, "cnn", optimizer, "float64", 50, DATA)
+    assert len(apart) == 50 and all(each < 1e-12 for each in apart)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_ranks_on_wrong_rows_are_told_from_it(optimizer):
+    for apart in run_ranks(2, differences_on_the_rows_of_rank_0, "small", optimizer, "float64", 5, DATA):
+        assert min(apart) > 1e-3
+
+
+def test_one_process_trains():
+    [steps] = run_all([(one_process, "small", "momentum", "float64", 50, DATA)])
+    weights, gradients = zip(*steps, strict=True)
+    assert min(gradients) > 1e-2 and len(set(weights)) == 50
+
+
+def test_in_float32_two_ranks_and_one_process_in_another_order_both_leave_the_path():
+    ranks, *_ = run_ranks(2, on_rank, differences, "small", "momentum", "float32", 50, DATA)
+    [order] = run_all([(backwards, "small", "momentum", "float32", 50, DATA)])
+    [smooth] = run_all([(backwards, "smooth", "momentum", "float32", 50, DATA)])
+    assert max(ranks) > 1e-4 and max(order) > 1e-4 and max(smooth) < min(max(ranks), max(order)) / 10
+
+
+# one gradient
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("dtype", LINEAR)
+@pytest.mark.parametrize("network", ["linear", "cnn"])
+def test_one_gradient_is_within_its_rounding_bound(network, dtype, ranks):
+    shares = run_ranks(ranks, on_rank, share_of_bounds, network, dtype, DATA)
+    assert shares == [shares[0]] * ranks
+    assert shares[0] == 0 if ranks == 1 else 0 < shares[0] < 1
+
+
+def test_the_bound_is_a_closed_form_where_there_is_one():
+    """The gradient of a bias is the mean of softmax minus one-hot: its terms are within 1, so the bound is small."""
+    [bounds] = run_all([(rounding_bounds, "linear", "float64", DATA)])
+    weight, bias = bounds
+    assert weight.shape == (10, 784) and bias.shape == (10,)
+    u = 2.0**-53
+    assert (bias > 0).all() and (bias < 2 * 63 * u).all()
+    # over the ten classes, |softmax - one-hot| adds up to 2 (1 - p of the label), and p is about a tenth at first
+    assert bias.sum().item() / (2 * 63 * u) == pytest.approx(1.8, abs=0.1)

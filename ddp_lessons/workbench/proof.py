@@ -5,7 +5,7 @@ from itertools import repeat
 
 import torch
 import torch.distributed as dist
-from torch import nn, optim
+from torch import Tensor, nn, optim
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 from ddp_lessons.blocks.data import load_mnist
@@ -19,35 +19,48 @@ OPTIMIZERS = {
 }
 
 
-def small_cnn(norm: str = "GroupNorm") -> nn.Module:
-    """Return a CNN of some 9,000 weights, quick in float64; the norm is `GroupNorm`, `BatchNorm` or `Identity`."""
+def small_cnn(norm: str = "GroupNorm", smooth: bool = False) -> nn.Module:
+    """Return a CNN of some 9,000 weights, quick in float64; the norm is `GroupNorm`, `BatchNorm` or `Identity`.
+
+    `smooth`: Tanh and AvgPool2d, where ReLU and MaxPool2d have kinks.
+    """
     make = {"GroupNorm": lambda size: nn.GroupNorm(4, size), "BatchNorm": nn.BatchNorm2d, "Identity": nn.Identity}[norm]
+    bend, pool = (nn.Tanh, nn.AvgPool2d) if smooth else (nn.ReLU, nn.MaxPool2d)
     return nn.Sequential(
-        nn.Conv2d(1, 8, 3, padding=1), make(8), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(8, 16, 3, padding=1), make(16), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(1, 8, 3, padding=1), make(8), bend(), pool(2),
+        nn.Conv2d(8, 16, 3, padding=1), make(16), bend(), pool(2),
         nn.Flatten(), nn.Linear(16 * 7 * 7, 10),
     )  # fmt: skip
 
 
+NETWORKS = {
+    "linear": lambda: build_model("linear"),
+    "cnn": lambda: build_model("cnn"),
+    "small": small_cnn,
+    "smooth": lambda: small_cnn(smooth=True),
+}
+
+
 def train_steps(
     rank: int, world_size: int, network: str = "linear", optimizer: str = "SGD", dtype: str = "float64",
-    folder: str = "../data", steps: int = 100, global_batch: int = 64,
+    steps: int = 100, folder: str = "../data", global_batch: int = 64, backwards: bool = False,
 ) -> Iterator[nn.Module]:  # fmt: skip
     """Train on this rank's rows of each global batch; yield the model after each step, its gradients still in it.
 
     A rank takes every `world_size`th row: all together see the batch that one alone, with `world_size` 1,
-    sees whole. The network is `linear`, `cnn` or `small`. More ranks than one need a process group.
+    sees whole. More ranks than one need a process group. `backwards`: the rows of each batch, last one first.
     """
     images, labels = load_mnist(folder, train=True, samples=steps * global_batch).tensors
-    images = images.to(getattr(torch, dtype))
     torch.manual_seed(0)
-    model = (small_cnn() if network == "small" else build_model(network)).to(images.dtype)
+    model = NETWORKS[network]().to(getattr(torch, dtype))
     wrapped = DDP(model) if world_size > 1 else model
     optimizer = OPTIMIZERS[optimizer](model.parameters())
     for start in range(0, steps * global_batch, global_batch):
-        mine = slice(start + rank, start + global_batch, world_size)
+        mine = torch.arange(start + rank, start + global_batch, world_size)
+        mine = mine.flip(0) if backwards else mine
         optimizer.zero_grad()
-        nn.functional.cross_entropy(wrapped(images[mine]), labels[mine]).backward()
+        logits = wrapped(images[mine].to(getattr(torch, dtype)))
+        nn.functional.cross_entropy(logits, labels[mine]).backward()
         optimizer.step()
         yield model
 
@@ -55,18 +68,47 @@ def train_steps(
 def furthest(model: nn.Module, other: nn.Module) -> float:
     """Return the largest difference between two models, in any weight and any gradient."""
     pairs = zip(model.parameters(), other.parameters(), strict=True)
-    return max(max((a - b).abs().max(), (a.grad - b.grad).abs().max()).item() for a, b in pairs)
+    return torch.stack([x.sub(y).abs().max() for a, b in pairs for x, y in ((a, b), (a.grad, b.grad))]).max().item()
 
 
 def differences(*training: str | int) -> list[float]:
     """Train on all ranks, and on rank 0 alone beside them; there, return how far apart they are after each step.
 
-    `training`: as `train_steps` takes it, from the network on. Other ranks return an empty list.
+    `training` is what `train_steps` takes, from the network on. Other ranks return an empty list.
     """
     rank, world_size = dist.get_rank(), dist.get_world_size()
     together = train_steps(rank, world_size, *training)
     alone = train_steps(0, 1, *training) if rank == 0 else repeat(None)
     return [furthest(ours, its) for ours, its in zip(together, alone, strict=False) if its]
+
+
+def rounding_bounds(network: str, dtype: str, folder: str = "../data", samples: int = 64) -> list[Tensor]:
+    """Return, for each weight, how far apart two orders of adding up the samples' gradients can end.
+
+    To add n numbers rounds n - 1 times, each time by at most u of what is added up, where u is half of the dtype's
+    `eps`: the sum is off by at most (n - 1) u times the sum of the numbers' absolute values (Higham, Accuracy and
+    Stability of Numerical Algorithms, 2002, section 4.2), and two orders are apart by twice that. Rounding within
+    a sample, in forward and backward, is not counted: it is taken to be the same in both.
+    """
+    images, labels = load_mnist(folder, train=True, samples=samples).tensors
+    torch.manual_seed(0)
+    model = NETWORKS[network]().to(getattr(torch, dtype))
+    sizes = [torch.zeros_like(weight) for weight in model.parameters()]
+    for image, label in zip(images.to(getattr(torch, dtype)).split(1), labels.split(1), strict=True):
+        model.zero_grad()
+        nn.functional.cross_entropy(model(image), label).backward()
+        for size, weight in zip(sizes, model.parameters(), strict=True):
+            size += weight.grad.abs() / samples
+    return [2 * (samples - 1) * torch.finfo(size.dtype).eps / 2 * size for size in sizes]
+
+
+def share_of_bounds(network: str, dtype: str, folder: str = "../data") -> float:
+    """Return the largest difference of all ranks' gradient from one process's, as a share of its rounding bound."""
+    first = network, "SGD", dtype, 1, folder
+    together, alone = next(train_steps(dist.get_rank(), dist.get_world_size(), *first)), next(train_steps(0, 1, *first))
+    grads = zip(together.parameters(), alone.parameters(), rounding_bounds(network, dtype, folder), strict=True)
+    shares = [((ours.grad - its.grad).abs() / bound)[bound > 0].max() for ours, its, bound in grads]
+    return torch.stack(shares).max().item()
 
 
 def compare_with_one_process() -> None:
