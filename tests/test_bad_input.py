@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 from commands import LAUNCH, ROOT, SHORT, TORCHRUN, run
-from ranks import gone
+from ranks import gone, run_script
 from small_disk import small_disk
 
 from ddp_lessons.blocks.checkpoint import load_model
@@ -28,6 +28,27 @@ def test_bad_options_are_one_sentence(options, mark):
     done = run(LAUNCH, *options.split())
     assert done.returncode == 1 and done.stderr == f"{BAD[options]}.\n" and "epoch 1" not in done.stdout
     assert gone(mark, seconds=5)
+
+
+UNEVEN = "epochs, batch size and samples are numbers from 1; --global-batch is at most all samples, and an equal "
+UNEVEN += "share for each rank; --save is a file"
+
+
+def test_lesson_5_s_bad_options_are_one_sentence(mark):
+    done = run([*LAUNCH[:3], "lesson5_same_answer", "--ranks", "2"], "--global-batch", "63")
+    assert done.returncode == 1 and done.stderr == f"{UNEVEN}.\n" and "epoch 1" not in done.stdout
+    assert gone(mark, seconds=5)
+
+
+@pytest.mark.parametrize(
+    "options", ["--global-batch 0", "--global-batch 66 --samples 65", "--warmup-epochs -1", "--batch-size 0",
+                "--samples 31", "--save /dev/null"],
+)  # fmt: skip
+def test_lesson_5_does_not_train_on_bad_options(options, tmp_path):
+    script = ROOT / "scripts" / "lesson5_same_answer.py"
+    with pytest.raises(AssertionError, match="exit code 2"):
+        run_script(script, "--data", str(ROOT / "data"), *options.split(), folder=tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("options", ["--samples 1", "--epocs 2"])

@@ -13,6 +13,7 @@ from ddp_lessons.blocks.checkpoint import save_model
 from ddp_lessons.blocks.data import InMemory, load_mnist
 from ddp_lessons.blocks.evaluate import evaluate
 from ddp_lessons.blocks.model import build_model
+from ddp_lessons.blocks.schedule import scale_lr
 from ddp_lessons.blocks.train import train_epoch
 
 DATA = str(Path(__file__).parents[1] / "data")
@@ -112,3 +113,33 @@ def test_save_model_leaves_the_old_file_whole_when_writing_fails(model, tmp_path
     with pytest.raises(Exception, match="pickle"):
         save_model(model, str(path))
     assert path.read_bytes() == old
+
+
+# schedule
+
+
+def rates(scale, rule, warmup_steps, steps=8):
+    """Return the rate of each step of an SGD that began with a rate of 0.5."""
+    weight = nn.Parameter(torch.zeros(1))
+    optimizer, taken = optim.SGD([weight], lr=0.5), []
+    scale_lr(optimizer, scale, rule, warmup_steps)
+    for _ in range(steps):
+        before, weight.grad = weight.item(), torch.ones(1)
+        optimizer.step()
+        taken.append(before - weight.item())  # what the step did, not what it says
+    return taken
+
+
+@pytest.mark.parametrize(("rule", "top"), [("none", 0.5), ("linear", 4.5), ("sqrt", 1.5)])
+def test_a_rate_is_scaled_by_its_rule(rule, top):
+    assert rates(9, rule, 0) == pytest.approx([top] * 8)
+
+
+@pytest.mark.parametrize(("rule", "top"), [("none", 0.5), ("linear", 4.5), ("sqrt", 1.5)])
+def test_a_rate_warms_up_by_equal_amounts_and_stays(rule, top):
+    climb = [0.5 + (top - 0.5) * step / 4 for step in range(4)]
+    assert rates(9, rule, 4) == pytest.approx(climb + [top] * 4, rel=1e-5)
+
+
+def test_a_smaller_batch_takes_a_smaller_rate_at_once():
+    assert rates(0.25, "linear", 4) == pytest.approx([0.125] * 8)

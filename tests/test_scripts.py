@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import uuid
 from math import ceil
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from ranks import run_script
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "data"
 SCRIPTS = sorted((ROOT / "scripts").glob("lesson*.py"))
-LESSON1, LESSON2, LESSON3, LESSON4 = (next(s for s in SCRIPTS if f"lesson{n}_" in s.name) for n in (1, 2, 3, 4))
+LESSON1, LESSON2, LESSON3, LESSON4, LESSON5 = (
+    next(s for s in SCRIPTS if f"lesson{n}_" in s.name) for n in (1, 2, 3, 4, 5)
+)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
@@ -25,7 +28,7 @@ def test_a_script_copied_alone_runs_in_another_folder(script, tmp_path):
     assert rank_0 and (others == [""] or script == LESSON1)  # lesson 1 knows of no ranks
 
 
-@pytest.mark.parametrize("script", [LESSON1, LESSON4], ids=lambda script: script.stem)
+@pytest.mark.parametrize("script", [LESSON1, LESSON4, LESSON5], ids=lambda script: script.stem)
 def test_help_says_what_is_per_rank_and_what_is_scaled(script, tmp_path):
     [printed] = run_script(script, "--help", folder=tmp_path)
     printed = " ".join(printed.split())
@@ -100,3 +103,31 @@ def test_ranks_that_start_with_packed_data_all_read_it_whole(attempt, tmp_path):
         "train-images-idx3-ubyte": 16 + 60000 * 784, "train-labels-idx1-ubyte": 8 + 60000,
         "t10k-images-idx3-ubyte": 16 + 10000 * 784, "t10k-labels-idx1-ubyte": 8 + 10000,
     }  # fmt: skip
+
+
+def lesson_5(folder, *options, ranks=None):
+    """Return what lesson 5 printed of each epoch, without the seconds, and the weights that it saved."""
+    weights = folder / f"{ranks}-{uuid.uuid4()}.pth"
+    common = ["--data", str(DATA), "--samples", "6431", "--epochs", "2", "--save", str(weights)]
+    (_, *epochs), *others = map(str.splitlines, run_script(LESSON5, *common, *options, folder=folder, ranks=ranks))
+    assert len(epochs) == 2 and not any(others)
+    return [line.split(", trained")[0] for line in epochs], torch.load(weights, weights_only=True)["fc.weight"]
+
+
+def test_lesson_5_trains_the_same_model_on_any_number_of_ranks(tmp_path):
+    """6431 images are no whole number of batches, and no equal share for 2 ranks or 4."""
+    printed, wanted = lesson_5(tmp_path, "--global-batch", "128", "--warmup-epochs", "1")
+    for ranks in (1, 2, 4):
+        told, weights = lesson_5(tmp_path, "--global-batch", "128", "--warmup-epochs", "1", ranks=ranks)
+        assert told == printed and torch.allclose(weights, wanted, rtol=0, atol=1e-6)
+    _, others = lesson_5(tmp_path, "--global-batch", "128", "--warmup-epochs", "1", "--seed", "1")
+    assert (others - wanted).abs().max() > 1e-2
+
+
+def test_lesson_5_scales_by_the_global_batch_over_the_batch_size(tmp_path):
+    by_ranks, wanted = lesson_5(tmp_path, ranks=2)  # 2 times 32, at 2 times the rate
+    assert by_ranks == lesson_5(tmp_path, "--global-batch", "64")[0]
+    for scaling, lr in [("none", 0.01), ("sqrt", 0.01 * 2**0.5), ("linear", 0.02)]:
+        _, scaled = lesson_5(tmp_path, "--global-batch", "64", "--scaling", scaling)
+        _, by_hand = lesson_5(tmp_path, "--batch-size", "64", "--lr", str(lr))
+        assert torch.equal(scaled, by_hand) and torch.allclose(scaled, wanted, atol=1e-6) == (scaling == "linear")
