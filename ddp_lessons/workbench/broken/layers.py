@@ -8,7 +8,13 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 
 from ddp_lessons.blocks.ranks import gather
 from ddp_lessons.workbench.broken.parts import (
-    gap, gradient_alone, gradient_of, mean_loss, my_share, network, relative, samples,
+    gap,
+    gradient_alone,
+    gradient_of,
+    mean_loss,
+    my_share,
+    network,
+    relative,
 )  # fmt: skip
 
 DRAWS = 500
