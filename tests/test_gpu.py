@@ -9,6 +9,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+SYNC_BATCH_NORM = """
+import torch.distributed as dist
+
+from ddp_lessons.blocks.ranks import join_ranks
+from ddp_lessons.workbench.broken.layers import gap_with_sync_batch_norm
+
+device, rank, _ = join_ranks()
+gap = gap_with_sync_batch_norm("data")
+if rank == 0:
+    print(dist.get_backend(), gap)
+dist.destroy_process_group()
+"""
 COUNT = "import torch; print(torch.cuda.device_count())"
 
 
@@ -39,3 +51,13 @@ def test_lesson_4_trains_on_a_card(ranks, group, environment_with_gpu, tmp_path)
     assert heading == f"ranks: {ranks}, device: cuda:0, group: {group}"
     assert len(epochs) == 5
     assert 90 <= float(re.search(r"accuracy (\d\d\.\d\d)%", epochs[-1])[1]) <= 92
+
+
+@pytest.mark.gpu
+def test_sync_batch_norm_gives_one_process_gradient(environment_with_gpu, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(SYNC_BATCH_NORM)
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    backend, gap = output([sys.executable, *torchrun, program], environment_with_gpu).split()
+    assert backend == "gloo"
+    assert float(gap) < 1e-10  # with plain BatchNorm it is 5e-2: see test_broken_layers
