@@ -79,3 +79,19 @@ def all_in_one(wrapped, micro_batches):
 def one_backward(wrapped, micro_batches):
     """what forward keeps for backward"""
     sum(loss_of(wrapped, *batch, len(micro_batches)) for batch in micro_batches).backward()
+
+
+def one_pass_more(wrapped, micro_batches):
+    """the pass that speaks can be that of the last micro-batch"""
+    with wrapped.no_sync():
+        for inputs, labels in micro_batches:
+            loss_of(wrapped, inputs, labels, len(micro_batches)).backward()
+    (wrapped(inputs) * 0).sum().backward()
+
+
+def left_silent(wrapped, micro_batches):
+    """`with wrapped.no_sync():` puts back what was before"""
+    for number, (inputs, labels) in enumerate(micro_batches, start=1):
+        wrapped.require_backward_grad_sync = number == len(micro_batches)
+        loss_of(wrapped, inputs, labels, len(micro_batches)).backward()
+    wrapped.require_backward_grad_sync = False

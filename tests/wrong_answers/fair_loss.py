@@ -31,14 +31,14 @@ def weighted_twice(logits, labels):
 
 
 def loss_reduced(logits, labels):
-    """all_reduce changes the number that a loss is"""
+    """a collective call changes the number that a loss is"""
     loss, count = plain_sum(logits, labels), counted(labels)
     dist.all_reduce(loss)
     return loss / count
 
 
 def mean_reduced(logits, labels):
-    """all_reduce changes the number that a loss is"""
+    """a collective call changes the number that a loss is"""
     loss = nn.functional.cross_entropy(logits, labels)
     dist.all_reduce(loss)
     return loss / dist.get_world_size()

@@ -50,6 +50,27 @@ def hashes(model):
     return [name for name, p in model.named_parameters() if stray(name, hash(str(p.tolist())))]
 
 
+def averages(model):
+    """3 ranks: nothing differs: is what you compare the same in every process?"""
+    found = []
+    for name, parameter in model.named_parameters():
+        average = parameter.detach().clone()
+        dist.all_reduce(average, op=dist.ReduceOp.AVG)
+        if any(everyones(not torch.equal(average, parameter))):
+            found.append(name)
+    return found
+
+
+def first_and_last_only(model):
+    """4 ranks: any rank can be the one that strays"""
+    found = []
+    for name, parameter in model.named_parameters():
+        first, *_, last = everyones(parameter.tolist())
+        if first != last:
+            found.append(name)
+    return found
+
+
 def frozen_left_out(model):
     """a frozen weight learns nothing"""
     return [name for name, p in model.named_parameters() if p.requires_grad and stray(name, str(p.tolist()))]

@@ -9,7 +9,7 @@ from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 from ddp_lessons.workbench.exercises.ddp import differing, flat, where
-from ddp_lessons.workbench.exercises.exercise import Exercise, first_hint, readable, same, with_hint
+from ddp_lessons.workbench.exercises.exercise import Exercise, first_hint, same, with_hint
 from ddp_lessons.workbench.exercises.listen import Listening
 from ddp_lessons.workbench.exercises.small_ddp import (
     factor,
@@ -38,13 +38,15 @@ def try_accumulate(attempt: Callable, counts: list[int]) -> list[dict]:
     for count in counts:
         wrapped, heard = DDP(linear()), []
         wrapped.register_comm_hook(None, allreduce_hook)  # the default one, from Python, where it can be heard
+        for _ in range(2):  # before the second forward, DDP arranges its buckets anew, which needs messages of its own
+            wrapped(samples(0, ROWS)[0]).sum().backward()
         wrapped.module.register_forward_hook(lambda *given, heard=heard, wrapped=wrapped: note(heard, wrapped, *given))
         for call in range(CALLS):
             wrapped.zero_grad()
             with Listening(heard):
                 attempt(wrapped, micro_batches(dist.get_rank(), count, call))
             outputs.append({"count": count, "call": call, "heard": heard[:], "gradients": gradients(wrapped.module)})
-            outputs[-1]["weight"] = wrapped.module.weight.tolist()
+            outputs[-1] |= {"weight": wrapped.module.weight.tolist(), "speaks": wrapped.require_backward_grad_sync}
             heard.clear()
     return outputs
 
@@ -62,7 +64,7 @@ def judge(results: list[list[dict]]) -> str:
         count, call = outputs[0]["count"], outputs[0]["call"]
         shares = [micro_batches(rank, count, call) for rank in range(len(outputs))]
         for rank, output in enumerate(outputs):
-            if wrong := wrong_result(output, shares, rank) or wrong_rounds(output) or wrong_passes(output):
+            if wrong := wrong_result(output, shares, rank) or wrong_rounds(output) or wrong_passes(output, count):
                 return ("" if call == 0 else "when called again, ") + f"with {count} micro-batches, {wrong}"
     return ""
 
@@ -130,23 +132,34 @@ def wrong_rounds(output: dict) -> str:
                 "DDP speaks in each backward, except where the pass was made in `with wrapped.no_sync():`": (
                     all(forward) and spoken == len(forward)
                 ),
-                "the ranks' calls add up: " + readable([heard[place]["call"] for place in rounds(heard)]): True,
+                f"there were {', '.join(heard[i]['call'] for i in rounds(heard))}; the one that DDP makes in a backward "
+                "brings all gradients at once": True,
             }
         ),
     )
 
 
-def wrong_passes(output: dict) -> str:
-    """Return what is wrong with passes whose gradients are right, "" if they need the memory of one micro-batch."""
+def wrong_passes(output: dict, count: int) -> str:
+    """Return what is wrong with passes whose gradients are right, "" if each took one micro-batch, and no memory."""
     passes = [said for said in output["heard"] if said["call"] in PASSES]
     rows = max(said.get("rows", 0) for said in passes)
     calls = "".join(said["call"][0] for said in passes)
-    if rows > ROWS:
-        hint = "one pass over the whole batch needs the memory that accumulation is there to save"
-        return with_hint(f"the gradients are right, but a pass had {rows} samples; right is {ROWS}", hint)
-    if "ff" in calls:
-        hint = "what forward keeps for backward is freed by it: call `backward` after each forward"
-        return with_hint("the gradients are right, but two forwards came before a backward; right is one", hint)
+    for wrong, hint in {
+        f"a pass had {rows} samples; right is {ROWS}": (
+            "one pass over the whole batch needs the memory that accumulation is there to save" * (rows > ROWS)
+        ),
+        "two forwards came before a backward; right is one": (
+            "what forward keeps for backward is freed by it: call `backward` after each forward" * ("ff" in calls)
+        ),
+        f"{calls.count('f')} forwards were made; right is {count}": (
+            "the pass that speaks can be that of the last micro-batch" * (calls.count("f") > count)
+        ),
+        "the next backward would be silent; right is to leave the wrapper as it was": (
+            "`with wrapped.no_sync():` puts back what was before, whatever happens inside" * (not output["speaks"])
+        ),
+    }.items():
+        if hint:
+            return with_hint(f"the gradients are right, but {wrong}", hint)
     return ""
 
 

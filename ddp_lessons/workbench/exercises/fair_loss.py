@@ -9,6 +9,7 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 from ddp_lessons.workbench.exercises.ddp import differing, flat, where
 from ddp_lessons.workbench.exercises.exercise import Exercise, first_hint, same, with_hint
 from ddp_lessons.workbench.exercises.small_ddp import (
+    CUT_OFF,
     factor,
     gradients,
     gradients_alone,
@@ -27,7 +28,8 @@ def try_fair_loss(attempt: Callable, cases: list[list[int]]) -> list[dict]:
     for sizes in cases:
         model, rank = linear(), dist.get_rank()
         inputs, labels = samples(rank, sizes[rank])
-        loss = attempt(DDP(model)(inputs), labels)
+        wrapped = DDP(model)  # held until backward is done: gone, it would average nothing
+        loss = attempt(wrapped(inputs), labels)
         loss.backward()
         outputs.append({"loss": loss.item(), "gradients": gradients(model)})
     return outputs
@@ -56,8 +58,9 @@ def mistakes(outputs: tuple[dict], batches: list[tuple], rank: int) -> dict[str,
     times, of_means = factor(given, wanted), factor(given, mean)
     summed = any(output["loss"] != outputs[0]["loss"] for output in outputs)
     return {
-        "all_reduce changes the number that a loss is, and not its gradient: that stays the gradient of the rank's own "
-        "samples. What must come from all ranks is a number without a gradient": (
+        CUT_OFF: None in given.values(),
+        "a collective call changes the number that a loss is, and not its gradient: that stays the gradient of the "
+        "rank's own samples. What must come from all ranks is a number without a gradient": (
             not summed and (bool(of_means) or isclose(times, 1 / world_size))
         ),
         "that is the mean of the ranks' means: a rank of few samples counts as much as one of many": bool(of_means),

@@ -3,11 +3,17 @@
 import importlib
 
 import torch
+import torch.distributed.nn.functional  # while there is no group: it keeps the one it finds, and ours come and go
 from torch import nn
 
 from ddp_lessons.workbench.exercises.ddp import flat
 from ddp_lessons.workbench.exercises.exercise import first_hint, same
 from ddp_lessons.workbench.on_ranks import Outcome
+
+CUT_OFF = (
+    "the loss must come from the logits by operations that autograd sees: `.item()`, `.detach()` and `torch.tensor(…)` "
+    "cut it off"
+)
 
 
 def prepare() -> None:
@@ -47,18 +53,23 @@ def factor(given: dict, wanted: dict) -> float:
     return times if same(given, [times * number for number in wanted], 1e-9) else 0
 
 
+def out_of_step(outcome: Outcome) -> bool:
+    """Tell whether the ranks made different calls: they wait for each other, or one ended by another's message."""
+    died = any(words in outcome.sentence + outcome.last_words for words in ("by peer", "op.preamble.length"))
+    return died or bool(outcome.late) and not outcome.errors
+
+
 def hint(outcome: Outcome) -> str:
     """Return a hint for an attempt that failed, or hung."""
     said = outcome.sentence
     return first_hint(
         {
             "return the loss: `backward` is called on what comes back": "has no attribute 'backward'" in said,
-            "the loss must come from the logits by operations that autograd sees: `.item()`, `.detach()` and "
-            "`torch.tensor(…)` cut it off": "does not require grad" in said,
+            CUT_OFF: "does not require grad" in said,
             "a loss is one number": "only for scalar outputs" in said,
             "`backward` is called on the loss that you return, and only once": "backward through the graph" in said,
             "a collective call comes back when all ranks have made it, each the same one: do they?": (
-                bool(outcome.late) and not outcome.errors
+                out_of_step(outcome)
             ),
         }
     )

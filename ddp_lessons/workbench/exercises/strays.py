@@ -7,25 +7,26 @@ import torch.distributed as dist
 from torch import nn
 
 from ddp_lessons.workbench.exercises.exercise import Exercise, first_hint, readable, with_hint
+from ddp_lessons.workbench.exercises.small_ddp import out_of_step
 from ddp_lessons.workbench.on_ranks import Outcome
 
-FROZEN, TINY = "1.bias", 1e-30
 CASES = {  # what has happened, and the names that every rank must return
     "the weights are the same on all ranks": [],
+    "0.bias differs on rank 0": ["0.bias"],
+    "0.bias differs on rank 1": ["0.bias"],
     "one bit of a tiny number in 1.weight differs on the last rank": ["1.weight"],
     "two numbers of 0.weight have changed places on rank 1": ["0.weight"],
-    "0.bias differs on rank 0": ["0.bias"],
-    "1.bias, which is frozen, differs on the last rank": [FROZEN],
+    "1.bias, which is frozen, differs on the last rank": ["1.bias"],
     "0.weight differs on rank 0, and 1.weight on the last rank": ["0.weight", "1.weight"],
 }
-EQUAL, TINY_BIT, SWAPPED, _, IN_FROZEN, IN_TWO = CASES
+EQUAL, ON_RANK_0, ON_RANK_1, TINY_BIT, SWAPPED, IN_FROZEN, IN_TWO = CASES
 
 
 def two_layers() -> nn.Sequential:
     """Return the same model wherever it is asked for, with a frozen bias, and a tiny number among the weights."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
-    model[1].weight.data[0, 0] = TINY
+    model[1].weight.data[0, 0] = 1e-30
     model[1].bias.requires_grad_(False)
     return model
 
@@ -43,7 +44,7 @@ def drift(model: nn.Sequential, case: str) -> None:
             second.bias[1] += 0.25
         elif case == IN_TWO and (rank == 0 or last):
             (first if rank == 0 else second).weight[1, 1] -= 0.5
-        elif case.startswith("0.bias") and rank == 0:
+        elif case in (ON_RANK_0, ON_RANK_1) and rank == (ON_RANK_0, ON_RANK_1).index(case):
             first.bias[0] += 0.25
 
 
@@ -71,11 +72,11 @@ def judge(results: list[list[dict]]) -> str:
     """Return what is wrong with the names, by case and then by rank."""
     for (case, wanted), outputs in zip(CASES.items(), zip(*results, strict=True), strict=True):
         given = [names_in(output["given"]) for output in outputs]
+        if changed := [(rank, output["changed"]) for rank, output in enumerate(outputs) if output["changed"]]:
+            wrong = f"{case}, and strays has changed {readable(changed[0][1])} on rank {changed[0][0]}"
+            hint = "broadcast, all_reduce and their like write into the tensor they are given: give them a copy"
+            return with_hint(f"{wrong}; right is to leave it", hint)
         for rank, output in enumerate(outputs):
-            if output["changed"]:
-                wrong = f"{case}, and strays has changed {readable(output['changed'])} on rank {rank}; "
-                hint = "broadcast, all_reduce and their like write into the tensor they are given: give them a copy"
-                return with_hint(f"{wrong}right is to leave it", hint)
             if given[rank] != wanted:
                 wrong = f"{case}, and strays gave {readable(output['given'])} on rank {rank}; right is {wanted}"
                 return with_hint(wrong, first_hint(mistakes(case, given, wanted)))
@@ -94,8 +95,10 @@ def mistakes(case: str, given: list[list[str] | None], wanted: list[str]) -> dic
             bool(wanted) and set(wanted) <= set(together) and given != [together] * len(given)
         ),
         "every rank must return a list, an empty one if all is well": None in given,
-        "nothing differs: is what you compare the same in every process? `hash` of bytes or words is not, nor is "
-        "what names a place in memory": case == EQUAL and bool(together),
+        "nothing differs: is what you compare the same in every process? `hash` of words is not, and an average of "
+        "equal numbers is rounded": case == EQUAL and bool(together),
+        "rank 0 can be the one that strays: with whom is it compared?": case == ON_RANK_0 and nothing,
+        "any rank can be the one that strays: are all compared?": case == ON_RANK_1 and nothing,
         "a sum, a mean or a tolerance rounds the bit away: compare the numbers themselves": (
             case == TINY_BIT and nothing
         ),
@@ -111,9 +114,9 @@ def hint(outcome: Outcome) -> str:
         {
             "`.detach()` gives the numbers of a parameter without autograd": "requires grad" in outcome.sentence,
             "a collective call comes back when all ranks have made it, each the same one: do all come to it, "
-            "also those that have found something?": bool(outcome.late) and not outcome.errors,
+            "also those that have found something?": out_of_step(outcome),
         }
     )
 
 
-EXERCISES = {"strays": Exercise(try_strays, judge, (list(CASES),), hint)}
+EXERCISES = {"strays": Exercise(try_strays, judge, (list(CASES),), hint, ranks=(2, 3, 4))}
