@@ -3,14 +3,16 @@
 import ast
 from collections.abc import Callable
 
-from ddp_lessons.workbench.exercises import cases, ddp, ranks, sampler
+from ddp_lessons.workbench.exercises import accumulation, cases, ddp, fair_loss, ranks, rate, sampler, strays
 from ddp_lessons.workbench.exercises.exercise import Exercise, with_hint
 from ddp_lessons.workbench.on_ranks import call_on_ranks
+from ddp_lessons.workbench.ranks_in_cells import START
 from ddp_lessons.workbench.ranks_magic import RanksFailed
 from ddp_lessons.workbench.scripts import Refused
 from ddp_lessons.workbench.source import in_notebook, source_of
 
 EXERCISES: dict[str, Exercise] = cases.EXERCISES | ranks.EXERCISES | sampler.EXERCISES | ddp.EXERCISES
+EXERCISES |= rate.EXERCISES | fair_loss.EXERCISES | accumulation.EXERCISES | strays.EXERCISES
 TIMEOUT = 10  # seconds; a trial takes less than one
 
 
@@ -51,6 +53,8 @@ def unwritten(attempt: Callable | type) -> str | None:
 
 def what_is_wrong(exercise: Exercise, attempt: Callable | type, ranks: int, most: int) -> str:
     """Return what is wrong with an attempt on so many ranks, with a hint where one is known; "" if nothing is."""
+    if exercise.prepare:
+        call_on_ranks(ranks, exercise.prepare, (), START, spare=most - ranks)
     outcome = call_on_ranks(ranks, exercise.trial, (attempt, *exercise.arguments), TIMEOUT, spare=most - ranks)
     if not outcome.tried:
         raise RanksFailed(outcome.sentence)

@@ -16,7 +16,7 @@ class Exercise:
     `trial(attempt, *arguments)` runs on every rank, in a process group, and returns what JSON can hold; it judges
     nothing, so that all ranks reach its end. `judge(results)` gets what each rank returned, by rank, and returns
     what is wrong, with a hint where it knows the mistake; "" if nothing is. `hint(outcome)` returns a hint for an
-    attempt that failed or was stuck, or "".
+    attempt that failed or was stuck, or "". `prepare()` runs on every rank before the clock does: slow imports.
     """
 
     trial: Callable
@@ -24,6 +24,7 @@ class Exercise:
     arguments: tuple = ()
     hint: Callable[[Outcome], str] = lambda outcome: ""
     ranks: tuple[int, ...] = (2, 4)
+    prepare: Callable[[], None] | None = None
 
 
 def with_hint(wrong: str, hint: str) -> str:
