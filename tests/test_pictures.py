@@ -13,9 +13,10 @@ from ddp_lessons.workbench.pictures.picture import color_of
 from ddp_lessons.workbench.pictures.ranks_map import RanksMap
 from ddp_lessons.workbench.pictures.ring import RingAllReduce
 from ddp_lessons.workbench.pictures.sampler import SamplerExplorer
+from ddp_lessons.workbench.pictures.shares import UnequalShares
 from ddp_lessons.workbench.scripts import ROOT, Refused
 
-PICTURES = [SamplerExplorer, RanksMap, RingAllReduce]
+PICTURES = [SamplerExplorer, RanksMap, RingAllReduce, UnequalShares]
 
 
 @pytest.mark.parametrize("kind", PICTURES)
@@ -85,6 +86,11 @@ def test_a_slider_goes_as_far_as_the_others_allow(kind, few, follows, most):
         lambda: RingAllReduce(ranks=1),
         lambda: RingAllReduce(step=7),
         lambda: RingAllReduce(ranks=True),
+        lambda: UnequalShares(ranks=5),
+        lambda: UnequalShares(first=8),
+        lambda: UnequalShares(ranks=4, first=6),
+        lambda: UnequalShares(images=-1),
+        lambda: UnequalShares(weighted="yes"),
     ],
 )
 def test_a_value_that_cannot_be_drawn_is_refused_in_a_sentence(make):

@@ -14,6 +14,7 @@ PICTURES = {
     "sampler": "from ddp_lessons.workbench.pictures.sampler import SamplerExplorer\nSamplerExplorer(11, 4)",
     "ranks_map": "from ddp_lessons.workbench.pictures.ranks_map import RanksMap\nRanksMap(2, 4, 3)",
     "ring": "from ddp_lessons.workbench.pictures.ring import RingAllReduce\nRingAllReduce(4, 3)",
+    "shares": "from ddp_lessons.workbench.pictures.shares import UnequalShares\nUnequalShares(3, 2)",
     "ddp_step": """import json
 from pathlib import Path
 from ddp_lessons.workbench.pictures.ddp_step import DDPStep
