@@ -43,7 +43,7 @@ NETWORKS = {
 
 def train_steps(
     rank: int, world_size: int, network: str = "linear", optimizer: str = "SGD", dtype: str = "float64",
-    steps: int = 100, folder: str = "../data", global_batch: int = 64, backwards: bool = False,
+    steps: int = 100, folder: str = "../data", global_batch: int = 64, backwards: bool = False, seed: int = 0,
 ) -> Iterator[nn.Module]:  # fmt: skip
     """Train on this rank's rows of each global batch; yield the model after each step, its gradients still in it.
 
@@ -51,7 +51,7 @@ def train_steps(
     sees whole. More ranks than one need a process group. `backwards`: the rows of each batch, last one first.
     """
     images, labels = load_mnist(folder, train=True, samples=steps * global_batch).tensors
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     model = NETWORKS[network]().to(getattr(torch, dtype))
     wrapped = DDP(model) if world_size > 1 else model
     optimizer = OPTIMIZERS[optimizer](model.parameters())
