@@ -74,7 +74,9 @@ def test_clipping_inside_no_sync_clips_each_rank_by_itself(ranks):
     wrong = clipped_each_time(len(ranks))
     for left, *_ in ranks:
         assert apart(left["clip_each_time"][0], wrong) < TOLERANCE
-    assert apart(wrong, by_length(one_gradient())) > 0.4
+    right = by_length(one_gradient())
+    assert apart(wrong, right) > 0.4
+    assert apart(clipped_each_time(1), right) > 0.4
 
 
 def test_clipping_after_the_last_backward_is_what_one_process_does(ranks):
