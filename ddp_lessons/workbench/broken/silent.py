@@ -42,7 +42,7 @@ def wrapper_called(model: nn.Module, batches: Batches) -> None:
 
 
 def unfrozen_after_wrapping(model: nn.Module, batches: Batches) -> None:
-    """Thaw the first layer before step 3: DDP has noted which weights learn, and does not average these."""
+    """Unfreeze the first layer before step 3: DDP has noted which weights learn, and does not average these."""
     model[0].requires_grad_(False)
     wrapped, optimizer = DDP(model), optim.SGD(model.parameters(), lr=0.01)
     for step, (images, labels) in enumerate(batches, 1):
@@ -55,7 +55,7 @@ def unfrozen_after_wrapping(model: nn.Module, batches: Batches) -> None:
 
 
 def wrapped_again(model: nn.Module, batches: Batches) -> None:
-    """Thaw the first layer before step 3, and wrap the model anew: now DDP averages these as well."""
+    """Unfreeze the first layer before step 3, and wrap the model anew: now DDP averages these as well."""
     model[0].requires_grad_(False)
     wrapped, optimizer = DDP(model), optim.SGD(model.parameters(), lr=0.01)
     for step, (images, labels) in enumerate(batches, 1):
@@ -95,7 +95,7 @@ def no_sync_left(model: nn.Module, batches: Batches) -> None:
 
 
 def train(model: nn.Module, batches: Batches, way: Callable = mean_loss, optimizer: type = optim.SGD) -> None:
-    """Train through the wrapper, by any way to get a gradient: ways that are wrong on all ranks alike are not found."""
+    """Train through the wrapper, by any way to get a gradient; wrong on all ranks alike, it sets off no alarm."""
     wrapped, optimizer = DDP(model), optimizer(model.parameters(), lr=0.01)
     for step, (images, labels) in enumerate(batches, 1):
         optimizer.zero_grad()
@@ -129,12 +129,16 @@ def watch(training: Callable, model: nn.Module, batches: Batches, *more: object)
     return {"alarm": alarm, "apart": apart(model)}
 
 
+def try_out(training: Callable, folder: str = "../data") -> dict[str, str | float]:
+    """Return what the alarm says of a training of the small CNN, and how far the ranks are apart then."""
+    return watch(training, network(), in_steps(*my_share(folder)))
+
+
 def measure(folder: str = "../data") -> dict[str, str | float]:
     """Return what the alarm says of each training, and how far apart the ranks are then. All ranks call it."""
-    shares = in_steps(*my_share(folder))
-    seen = {training.__name__: watch(training, network(), shares) for training in TRAININGS}
+    seen = {training.__name__: try_out(training, folder) for training in TRAININGS}
     for way in (sum_loss, divided_again, clip_each_time):
-        seen[way.__name__] = watch(train, network(), shares, way)
+        seen[way.__name__] = watch(train, network(), in_steps(*my_share(folder)), way)
     seen["unequal local batches"] = watch(train, network(), in_steps(*unequal_share(folder)))
     return {f"{name}: {what}": value for name, both in seen.items() for what, value in both.items()}
 

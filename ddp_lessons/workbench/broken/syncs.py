@@ -61,7 +61,10 @@ def not_divided(wrapped: DDP, images: Tensor, labels: Tensor) -> None:
 
 
 def clip_each_time(wrapped: DDP, images: Tensor, labels: Tensor) -> None:
-    """Leave a wrong direction: inside `no_sync` each rank clips a part of its own gradient, by its own length."""
+    """Leave a wrong direction: inside `no_sync` each rank clips a part of its own gradient, by its own length.
+
+    One process that clips in each micro-batch is wrong as well; hooks, below, harm ranks alone.
+    """
     for number, (part, targets) in enumerate(micro_batches(images, labels), 1):
         with wrapped.no_sync() if number < MICRO_BATCHES else nullcontext():
             loss = cross_entropy(wrapped(part), targets) / MICRO_BATCHES
