@@ -132,7 +132,7 @@ def wrong_rounds(output: dict) -> str:
                 "DDP speaks in each backward, except where the pass was made in `with wrapped.no_sync():`": (
                     all(forward) and spoken == len(forward)
                 ),
-                f"there were {', '.join(heard[i]['call'] for i in rounds(heard))}; the one that DDP makes in a backward "
+                f"there were {', '.join(heard[place]['call'] for place in rounds(heard))}; the one of DDP in a backward "
                 "brings all gradients at once": True,
             }
         ),
@@ -144,7 +144,7 @@ def wrong_passes(output: dict, count: int) -> str:
     passes = [said for said in output["heard"] if said["call"] in PASSES]
     rows = max(said.get("rows", 0) for said in passes)
     calls = "".join(said["call"][0] for said in passes)
-    for wrong, hint in {
+    for wrong, why in {
         f"a pass had {rows} samples; right is {ROWS}": (
             "one pass over the whole batch needs the memory that accumulation is there to save" * (rows > ROWS)
         ),
@@ -158,8 +158,8 @@ def wrong_passes(output: dict, count: int) -> str:
             "`with wrapped.no_sync():` puts back what was before, whatever happens inside" * (not output["speaks"])
         ),
     }.items():
-        if hint:
-            return with_hint(f"the gradients are right, but {wrong}", hint)
+        if why:
+            return with_hint(f"the gradients are right, but {wrong}", why)
     return ""
 
 
