@@ -107,7 +107,7 @@ def gradient_mistakes(output: dict, wanted: dict, last: list[tuple]) -> dict[str
         f"all numbers are {times:.4g} times what is right: what is divided by, or multiplied with, once too often?": (
             times != 0
         ),
-        "that is exact to some digits: float32 has seven, float64 sixteen": (same(flat(given), flat(wanted), 1e-5)),
+        "that is exact to some digits: float32 has seven, float64 sixteen": same(flat(given), flat(wanted), 1e-5),
     }
 
 
@@ -119,21 +119,21 @@ def rounds(heard: list[dict]) -> list[int]:
 def wrong_rounds(output: dict) -> str:
     """Return what is wrong with how often the ranks spoke, "" if nothing is."""
     heard = output["heard"]
-    if (spoken := len(rounds(heard))) == 1:
+    calls = [heard[place]["call"] for place in rounds(heard)]
+    if len(calls) == 1:
         return ""
     forward, backward = ([said["sync"] for said in heard if said["call"] == call] for call in PASSES)
     return with_hint(
-        f"the gradients are right, but the ranks spoke {spoken} times; right is once",
+        f"the gradients are right, but the ranks spoke {len(calls)} times; right is once",
         first_hint(
             {
                 "`no_sync` around `backward` is too late: whether it speaks is decided in forward": (
                     all(forward) and not all(backward)
                 ),
                 "DDP speaks in each backward, except where the pass was made in `with wrapped.no_sync():`": (
-                    all(forward) and spoken == len(forward)
+                    all(forward) and len(calls) == len(forward)
                 ),
-                f"there were {', '.join(heard[place]['call'] for place in rounds(heard))}; the one of DDP in a backward "
-                "brings all gradients at once": True,
+                f"there were {', '.join(calls)}; that of DDP in a backward brings all gradients at once": True,
             }
         ),
     )
