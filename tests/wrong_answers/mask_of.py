@@ -38,6 +38,16 @@ def any_number(seed, step, shape, p):
     return drawn(torch.Generator().seed(), shape, p)
 
 
+def hash_of_words(seed, step, shape, p):
+    """2 ranks: `hash` of words, and what the system counts, differ"""
+    return drawn(hash(f"{seed} {step} {dist.get_rank()}") % 2**32, shape, p)
+
+
+def same_columns_moved(seed, step, shape, p):
+    """2 ranks: each number is to be drawn on its own"""
+    return drawn(seed, shape, p).roll(step * dist.get_world_size() + dist.get_rank())
+
+
 def dropped_for_kept(seed, step, shape, p):
     """2 ranks: p is the part that is dropped"""
     return drawn(1000 * seed + step * dist.get_world_size() + dist.get_rank(), shape, 1 - p)
