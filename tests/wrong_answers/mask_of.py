@@ -43,9 +43,10 @@ def hash_of_words(seed, step, shape, p):
     return drawn(hash(f"{seed} {step} {dist.get_rank()}") % 2**32, shape, p)
 
 
-def same_columns_moved(seed, step, shape, p):
+def a_block_moved_on(seed, step, shape, p):
     """2 ranks: each number is to be drawn on its own"""
-    return drawn(seed, shape, p).roll(step * dist.get_world_size() + dist.get_rank())
+    numbers = torch.arange(shape[0] * shape[1]).reshape(shape)
+    return (numbers >= p * numbers.numel()).roll(97 * seed + step * dist.get_world_size() + dist.get_rank())
 
 
 def dropped_for_kept(seed, step, shape, p):
