@@ -90,6 +90,7 @@ def gradient_mistakes(output: dict, wanted: dict, last: list[tuple]) -> dict[str
     silent = not any(said["sync"] for said in passes if said["call"] == "forward")
     return {
         "no pass was made: each micro-batch goes through `wrapped`, and `backward` is called on its loss": not passes,
+        "gradients that were there are gone: an optimizer's step needs them": bool(passes) and None in given.values(),
         "the ranks have not spoken: whether a backward does is decided in its forward, and all forwards were in "
         "`no_sync`": not spoken and silent and any(said["sync"] for said in passes),
         "the ranks have not spoken: one pass must be made outside of `no_sync`, and by `wrapped`, not by its module": (
