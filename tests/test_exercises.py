@@ -10,7 +10,7 @@ from notebook import opened
 from ddp_lessons.workbench.exercises.check import EXERCISES
 
 SOLUTIONS, WRONG = solutions(), wrong_answers()
-SIZES = [(name, size) for name in SOLUTIONS for size in ((4, 2, 1) if name == "average_loss" else (4, 2))]
+SIZES = [(name, size) for name in SOLUTIONS for size in sorted({4, 2, *EXERCISES[name].ranks}, reverse=True)]
 FACTS = r"right is|is right, as| failed: |calls |after 3 s, |a part has|bytes rank 0 sent to 3 ranks|ha(s|ve) ended"
 FACTS += "|forward returned None|backward stood still|without a wait"  # what came out, what is right
 FACTS += "|after the last gradient was ready|has no finish|is torch's own wrapper"

@@ -63,7 +63,7 @@ def zeroed_inside(wrapped, micro_batches):
 
 
 def step_inside(wrapped, micro_batches):
-    """the optimizer's step comes later"""
+    """2 ranks: the optimizer's step comes later"""
     for number, (inputs, labels) in enumerate(micro_batches, start=1):
         with nullcontext() if number == len(micro_batches) else wrapped.no_sync():
             loss_of(wrapped, inputs, labels, len(micro_batches)).backward()
@@ -72,17 +72,17 @@ def step_inside(wrapped, micro_batches):
 
 
 def all_in_one(wrapped, micro_batches):
-    """one pass over the whole batch"""
+    """2 ranks: one pass over the whole batch"""
     loss_of(wrapped, *map(torch.cat, zip(*micro_batches, strict=True)), 1).backward()
 
 
 def one_backward(wrapped, micro_batches):
-    """what forward keeps for backward"""
+    """2 ranks: what forward keeps for backward"""
     sum(loss_of(wrapped, *batch, len(micro_batches)) for batch in micro_batches).backward()
 
 
 def one_pass_more(wrapped, micro_batches):
-    """the pass that speaks can be that of the last micro-batch"""
+    """2 ranks: the pass that speaks can be that of the last micro-batch"""
     with wrapped.no_sync():
         for inputs, labels in micro_batches:
             loss_of(wrapped, inputs, labels, len(micro_batches)).backward()
@@ -90,7 +90,7 @@ def one_pass_more(wrapped, micro_batches):
 
 
 def left_silent(wrapped, micro_batches):
-    """`with wrapped.no_sync():` puts back what was before"""
+    """2 ranks: `with wrapped.no_sync():` puts back what was before"""
     for number, (inputs, labels) in enumerate(micro_batches, start=1):
         wrapped.require_backward_grad_sync = number == len(micro_batches)
         loss_of(wrapped, inputs, labels, len(micro_batches)).backward()

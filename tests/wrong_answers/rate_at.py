@@ -8,7 +8,7 @@ def from_0(step, lr, scale, rule, warmup_steps):
 
 
 def from_0_a_step_ahead(step, lr, scale, rule, warmup_steps):
-    """the climb begins at lr itself, not at 0"""
+    """2 ranks: the climb begins at lr itself, not at 0"""
     top = lr * {"none": 1, "linear": scale, "sqrt": sqrt(scale)}[rule]
     return top if step >= warmup_steps else top * (step + 1) / warmup_steps
 
@@ -20,13 +20,13 @@ def a_step_ahead(step, lr, scale, rule, warmup_steps):
 
 
 def a_step_too_short(step, lr, scale, rule, warmup_steps):
-    """step warmup_steps is the first with the scaled rate"""
+    """2 ranks: step warmup_steps is the first with the scaled rate"""
     top = lr * {"none": 1, "linear": scale, "sqrt": sqrt(scale)}[rule]
     return top if step >= warmup_steps - 1 else lr + (top - lr) * step / (warmup_steps - 1)
 
 
 def by_equal_factors(step, lr, scale, rule, warmup_steps):
-    """by equal amounts"""
+    """2 ranks: by equal amounts"""
     factor = {"none": 1, "linear": scale, "sqrt": sqrt(scale)}[rule]
     return lr * factor if step >= warmup_steps else lr * factor ** (step / warmup_steps)
 
@@ -38,17 +38,17 @@ def root_of_the_rate(step, lr, scale, rule, warmup_steps):
 
 
 def climbs_for_ever(step, lr, scale, rule, warmup_steps):
-    """after warmup_steps steps the rate stays"""
+    """2 ranks: after warmup_steps steps the rate stays"""
     top = lr * {"none": 1, "linear": scale, "sqrt": sqrt(scale)}[rule]
     return lr + (top - lr) * step / warmup_steps if warmup_steps else top
 
 
 def no_warm_up(step, lr, scale, rule, warmup_steps):
-    """that is the scaled rate"""
+    """2 ranks: that is the scaled rate"""
     return lr * {"none": 1, "linear": scale, "sqrt": sqrt(scale)}[rule]
 
 
 def none_as_linear(step, lr, scale, rule, warmup_steps):
-    """with `none` the rate stays lr"""
+    """2 ranks: with `none` the rate stays lr"""
     top = lr * (sqrt(scale) if rule == "sqrt" else scale)
     return top if step >= warmup_steps else lr + (top - lr) * step / warmup_steps

@@ -72,22 +72,22 @@ def first_and_last_only(model):
 
 
 def frozen_left_out(model):
-    """a frozen weight learns nothing"""
+    """2 ranks: a frozen weight learns nothing"""
     return [name for name, p in model.named_parameters() if p.requires_grad and stray(name, str(p.tolist()))]
 
 
 def first_one_only(model):
-    """more than one can stray"""
+    """2 ranks: more than one can stray"""
     return [name for name, p in model.named_parameters() if stray(name, str(p.tolist()))][:1]
 
 
 def yes_or_no(model):
-    """a list of names is asked for"""
+    """2 ranks: a list of names is asked for"""
     return [name for name, p in model.named_parameters() if stray(name, str(p.tolist()))] != []
 
 
 def mended(model):
-    """broadcast, all_reduce and their like write into the tensor"""
+    """2 ranks: broadcast, all_reduce and their like write into the tensor"""
     found = []
     for name, parameter in model.named_parameters():
         differs = stray(name, str(parameter.tolist()))

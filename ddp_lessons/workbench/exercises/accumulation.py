@@ -90,6 +90,7 @@ def gradient_mistakes(output: dict, wanted: dict, last: list[tuple]) -> dict[str
     silent = not any(said["sync"] for said in passes if said["call"] == "forward")
     return {
         "no pass was made: each micro-batch goes through `wrapped`, and `backward` is called on its loss": not passes,
+        "gradients that were there are gone: an optimizer's step needs them": bool(passes) and None in given.values(),
         "the ranks have not spoken: whether a backward does is decided in its forward, and all forwards were in "
         "`no_sync`": not spoken and silent and any(said["sync"] for said in passes),
         "the ranks have not spoken: one pass must be made outside of `no_sync`, and by `wrapped`, not by its module": (
@@ -107,7 +108,7 @@ def gradient_mistakes(output: dict, wanted: dict, last: list[tuple]) -> dict[str
         f"all numbers are {times:.4g} times what is right: what is divided by, or multiplied with, once too often?": (
             times != 0
         ),
-        "that is exact to some digits: float32 has seven, float64 sixteen": (same(flat(given), flat(wanted), 1e-5)),
+        "that is exact to some digits: float32 has seven, float64 sixteen": same(flat(given), flat(wanted), 1e-5),
     }
 
 
@@ -119,21 +120,21 @@ def rounds(heard: list[dict]) -> list[int]:
 def wrong_rounds(output: dict) -> str:
     """Return what is wrong with how often the ranks spoke, "" if nothing is."""
     heard = output["heard"]
-    if (spoken := len(rounds(heard))) == 1:
+    calls = [heard[place]["call"] for place in rounds(heard)]
+    if len(calls) == 1:
         return ""
     forward, backward = ([said["sync"] for said in heard if said["call"] == call] for call in PASSES)
     return with_hint(
-        f"the gradients are right, but the ranks spoke {spoken} times; right is once",
+        f"the gradients are right, but the ranks spoke {len(calls)} times; right is once",
         first_hint(
             {
                 "`no_sync` around `backward` is too late: whether it speaks is decided in forward": (
                     all(forward) and not all(backward)
                 ),
                 "DDP speaks in each backward, except where the pass was made in `with wrapped.no_sync():`": (
-                    all(forward) and spoken == len(forward)
+                    all(forward) and len(calls) == len(forward)
                 ),
-                f"there were {', '.join(heard[i]['call'] for i in rounds(heard))}; the one that DDP makes in a backward "
-                "brings all gradients at once": True,
+                f"there were {', '.join(calls)}; that of DDP in a backward brings all gradients at once": True,
             }
         ),
     )
@@ -144,7 +145,7 @@ def wrong_passes(output: dict, count: int) -> str:
     passes = [said for said in output["heard"] if said["call"] in PASSES]
     rows = max(said.get("rows", 0) for said in passes)
     calls = "".join(said["call"][0] for said in passes)
-    for wrong, hint in {
+    for wrong, why in {
         f"a pass had {rows} samples; right is {ROWS}": (
             "one pass over the whole batch needs the memory that accumulation is there to save" * (rows > ROWS)
         ),
@@ -158,8 +159,8 @@ def wrong_passes(output: dict, count: int) -> str:
             "`with wrapped.no_sync():` puts back what was before, whatever happens inside" * (not output["speaks"])
         ),
     }.items():
-        if hint:
-            return with_hint(f"the gradients are right, but {wrong}", hint)
+        if why:
+            return with_hint(f"the gradients are right, but {wrong}", why)
     return ""
 
 

@@ -6,8 +6,10 @@ from math import isclose
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel as DDP
 
+from ddp_lessons.workbench.exercises.buckets import NOT_WAITED, unwaited
 from ddp_lessons.workbench.exercises.ddp import differing, flat, where
 from ddp_lessons.workbench.exercises.exercise import Exercise, first_hint, same, with_hint
+from ddp_lessons.workbench.exercises.listen import Listening, hearing_waits
 from ddp_lessons.workbench.exercises.small_ddp import (
     CUT_OFF,
     factor,
@@ -29,9 +31,11 @@ def try_fair_loss(attempt: Callable, cases: list[list[int]]) -> list[dict]:
         model, rank = linear(), dist.get_rank()
         inputs, labels = samples(rank, sizes[rank])
         wrapped = DDP(model)  # held until backward is done: gone, it would average nothing
-        loss = attempt(wrapped(inputs), labels)
+        logits, heard = wrapped(inputs), []
+        with Listening(heard), hearing_waits(heard):
+            loss = attempt(logits, labels)
         loss.backward()
-        outputs.append({"loss": loss.item(), "gradients": gradients(model)})
+        outputs.append({"loss": loss.item(), "gradients": gradients(model), "unwaited": unwaited(heard)})
     return outputs
 
 
@@ -42,6 +46,8 @@ def judge(results: list[list[dict]]) -> str:
         batches = [samples(rank, size) for rank, size in enumerate(sizes)]
         wanted = gradients_alone(batches)
         for rank, output in enumerate(outputs):
+            if left := output["unwaited"]:
+                return with_hint(f"fair_loss on rank {rank} left {left} call of all_reduce without a wait", NOT_WAITED)
             if names := differing(output["gradients"], wanted):
                 numbers = where(output["gradients"][names[0]], wanted[names[0]])
                 wrong = f"the gradient of {names[0]} on rank {rank} {numbers}, as in one process"

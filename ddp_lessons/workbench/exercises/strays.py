@@ -92,8 +92,9 @@ def mistakes(case: str, given: list[list[str] | None], wanted: list[str]) -> dic
             not any(isinstance(names, list) for names in given)
         ),
         "what some ranks know all must return: how does a rank hear of it?": (
-            bool(wanted) and set(wanted) <= set(together) and given != [together] * len(given)
+            bool(wanted) and set(wanted) <= set(together) and any(set(names or []) != set(together) for names in given)
         ),
+        "each name once": all(names is not None and sorted(set(names)) == wanted for names in given),
         "every rank must return a list, an empty one if all is well": None in given,
         "nothing differs: is what you compare the same in every process? `hash` of words is not, and an average of "
         "equal numbers is rounded": case == EQUAL and bool(together),
