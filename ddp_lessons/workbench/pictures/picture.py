@@ -80,7 +80,8 @@ def switch(label: str, value: bool) -> widgets.Checkbox:
     """Return a box to tick, with the space bar too. Raises Refused for what is neither True nor False."""
     if type(value) is not bool:
         raise Refused(f"{label} {value!r}: it can be True or False")
-    return widgets.Checkbox(value, description=label, indent=False, layout=widgets.Layout(width="120px"))
+    layout = widgets.Layout(width="max-content", min_width="120px")
+    return widgets.Checkbox(value, description=label, indent=False, layout=layout)
 
 
 def text(x: float, y: float, words: object, color: str = INK, anchor: str = "start", size: int = 12) -> str:

@@ -169,9 +169,7 @@ def draw_averages(shared: Shared, weighted: bool, at: At) -> list[str]:
     for y, value, name in averages:
         shapes += [text(8, y + 15, name), line(at(value), y, at(value), y + 22, INK, 5)]
         shapes += [text(RIGHT + 14, y + 15, f"{value:.4f}")]
-    left, right = sorted(map(at, (shared.ddp, shared.true)))
-    if gap_of(shared) != "no gap":
-        shapes.append(box(left, DDP + 31, max(right - left, 1), 8, PAPER, INK, dashed=True))
+    shapes.append(line(at(shared.ddp), DDP + 35, at(shared.true), DDP + 35, INK, 3))
     return [*shapes, text(RIGHT + 14, DDP + 39, gap_of(shared))]
 
 
