@@ -3,7 +3,7 @@
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed._functional_collectives import all_reduce
+from torch.distributed._functional_collectives import all_reduce  # has a gradient; torch advises it
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 from ddp_lessons.blocks.ranks import gather
@@ -15,7 +15,7 @@ from ddp_lessons.workbench.broken.parts import (
     my_share,
     network,
     relative,
-)  # fmt: skip
+)
 
 DRAWS = 500
 

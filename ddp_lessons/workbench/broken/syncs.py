@@ -17,7 +17,7 @@ from ddp_lessons.workbench.broken.parts import (
     my_share,
     network,
     relative,
-)  # fmt: skip
+)
 
 MICRO_BATCHES = 4
 LENGTH = 1.0  # of a clipped gradient; unclipped it is above 5
