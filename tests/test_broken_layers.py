@@ -80,8 +80,8 @@ def test_what_noise_averaging_leaves(ranks, kind, left):
     average = np.mean([masks[kind].double().numpy() for *_, masks, _ in ranks], axis=0)
     label = {"same": "dropout, same seed: noise left", "own": "dropout, seed + rank: noise left"}[kind]
     for *_, table in ranks:
-        assert table[label] == pytest.approx(average.var(ddof=1), rel=1e-4)
-        assert table[label] == pytest.approx(left(len(ranks)), rel=0.03)  # 32,000 draws: their error is near 1 %
+        assert table[label] == round(average.var(ddof=1), 1)
+    assert average.var(ddof=1) == pytest.approx(left(len(ranks)), rel=0.03)  # 32,000 draws: their error is near 1 %
 
 
 def test_the_table_says_so(ranks):

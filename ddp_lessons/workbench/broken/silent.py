@@ -134,13 +134,13 @@ def try_out(training: Callable, folder: str = "../data") -> dict[str, str | floa
     return watch(training, network(), in_steps(*my_share(folder)))
 
 
-def measure(folder: str = "../data") -> dict[str, str | float]:
+def measure(folder: str = "../data") -> dict[str, dict[str, str | float]]:
     """Return what the alarm says of each training, and how far apart the ranks are then. All ranks call it."""
     seen = {training.__name__: try_out(training, folder) for training in TRAININGS}
     for way in (sum_loss, divided_again, clip_each_time):
         seen[way.__name__] = watch(train, network(), in_steps(*my_share(folder)), way)
     seen["unequal local batches"] = watch(train, network(), in_steps(*unequal_share(folder)))
-    return {f"{name}: {what}": value for name, both in seen.items() for what, value in both.items()}
+    return seen
 
 
 TRAININGS = (

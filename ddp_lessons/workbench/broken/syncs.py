@@ -8,6 +8,7 @@ from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel as DDP
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 
+from ddp_lessons.blocks.ranks import gather
 from ddp_lessons.workbench.broken.parts import (
     gap,
     gradient,
@@ -113,12 +114,13 @@ def lengths(folder: str = "../data") -> tuple[float, float]:
     return gradient(model).norm().item(), gradient_of(mean_loss, network(), my_share(folder))[0].norm().item()
 
 
-def measure(folder: str = "../data") -> dict[str, float]:
+def measure(folder: str = "../data") -> dict[str, float | str]:
     """Return how far each way's gradient is from one process's, relative to that, and how often DDP averaged."""
     table = {}
     for way in (sync_every_time, sync_at_the_end, no_sync_in_backward, not_divided):
         table[way.__name__], table[f"{way.__name__}, all-reduces"] = gap_and_all_reduces(way, folder)
-    table["length of this rank's gradient"], table["length of the average"] = lengths(folder)
+    own, table["length of the average"] = lengths(folder)
+    table["length of each rank's gradient"] = ", ".join(f"{each:.3f}" for each in gather(own))
     for way, alone in CLIPPING.items():
         table[way.__name__] = gap(way, alone, folder=folder)
     return table
