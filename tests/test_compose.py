@@ -63,6 +63,15 @@ def test_lesson_4_is_short_and_a_small_change_from_lesson_1():
     assert len(changes) <= 40, "\n".join(changes)
 
 
+def test_lesson_5_adds_an_alarm_and_a_schedule_to_lesson_4():
+    lesson4, lesson5 = (script.read_text() for script in SCRIPTS if script.stem[:8] in ("lesson4_", "lesson5_"))
+    assert len(lesson5.splitlines()) <= 195
+    added = {node.name for node in definitions(lesson5)} - {node.name for node in definitions(lesson4)}
+    assert added == {"raise_on_drift", "scale_lr"}
+    changes = [line for line in difflib.ndiff(code(lesson4), code(lesson5)) if line[0] in "+-"]
+    assert len(changes) <= 60, "\n".join(changes)
+
+
 def test_two_definitions_of_one_name_are_refused(tmp_path, monkeypatch):
     (tmp_path / "one.py").write_text("def helper():\n    return 1\n")
     (tmp_path / "two.py").write_text("def helper():\n    return 2\n\n\ndef other():\n    return helper()\n")
