@@ -113,10 +113,11 @@ def test_the_plot_shows_every_accuracy_measured(drawn):
             wanted = [rates[(model, ranks, *rule)] for ranks in network.ranks]
             assert list(lines[name].get_ydata() * 100) == pytest.approx(list(map(mean, wanted)))
             assert list(lines[name].get_xdata()) == pytest.approx(network.ranks, rel=0.15)
+        assert {line.get_marker() for line in panel.lines if line.get_linestyle() != "None"} <= {"", "None"}
         points = [y * 100 for line in panel.lines if line.get_linestyle() == "None" for y in line.get_ydata()]
         every = [rates[(model, n, *rule)][seed] for rule in SERIES for seed in range(3) for n in network.ranks]
         assert points == pytest.approx(every)
-        constant = lines["constant global batch"].get_ydata()
+        constant = lines["constant"].get_ydata()
         assert list(constant) == pytest.approx([mean(rates[model, 1, "none", 0]) / 100] * 2)
 
 
