@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from statistics import mean
 
 import matplotlib.pyplot as plt
+from matplotlib.lines import Line2D
 
 from ddp_lessons.workbench.pictures.picture import COLORS
 from ddp_lessons.workbench.scripts import ROOT
@@ -54,19 +55,21 @@ def draw_rates() -> None:
     draw_goyal(panels[-1])
     frame(panels[-1], "Goyal et al. 2017: ResNet-50, ImageNet", "batch, in units of 256 images", GOYAL["linear", 1])
     panels[0].set_ylabel("accuracy", fontsize=12)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=11)
+    constant = Line2D([], [], color="black", linestyle=":", label="constant global batch")
+    rules = [Line2D([], [], label=name, **looks(rule)) for rule, (name, *_) in SERIES.items()]
+    figure.legend(handles=[constant, *rules], loc="outside lower center", ncols=6, fontsize=11)
 
 
 def draw_ours(panel: plt.Axes, rates: Rates) -> None:
     """Draw a line through the means for each rule, with the three seeds as points and their spread as a stroke."""
     constant = mean(rates[1, "none", 0]) / 100  # 32 images a step, however many ranks share them
-    panel.axhline(constant, color="black", linestyle=":", label="constant global batch")
+    panel.axhline(constant, color="black", linestyle=":", label="constant")
     for place, rule in enumerate(SERIES):
         seen = sorted((ranks, values) for (ranks, *its), values in rates.items() if tuple(its) == rule)
         aside = 0.1 * place - 0.2  # many lie on one another
         places = [ranks * 2**aside if ranks > 1 else 1 for ranks, _ in seen]
         shares = [[value / 100 for value in values] for _, values in seen]
-        panel.plot(places, list(map(mean, shares)), label=SERIES[rule][0], **looks(rule))
+        panel.plot(places, list(map(mean, shares)), label=SERIES[rule][0], **looks(rule) | {"marker": ""})
         panel.vlines(places, list(map(min, shares)), list(map(max, shares)), color=SERIES[rule][1])
         panel.plot(places, shares, **looks(rule) | {"linestyle": ""})
 
