@@ -37,7 +37,8 @@ def running_lab(folder: Path) -> Iterator[Callable[[str], str]]:
     """
     for name in ("notebooks", "ddp_lessons", "scripts"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
-    (folder / "data").symlink_to(ROOT / "data")
+    for name in ("data", "benchmarks"):
+        (folder / name).symlink_to(ROOT / name)
     mark = uuid.uuid4().hex
     server = start_lab(folder, mark)
     try:
