@@ -151,6 +151,7 @@ def main() -> None:
     options.add_argument("--global-batch", type=int, help="samples a step, of all ranks; else batch size times ranks")
     options.add_argument("--scaling", choices=["none", "linear", "sqrt"], default="linear", help="of the learning rate")
     options.add_argument("--warmup-epochs", type=int, default=0, help="epochs until the scaled rate is reached")
+    options.add_argument("--local-rank", "--local_rank", help=argparse.SUPPRESS)  # old launchers
     args = options.parse_args()
     device, rank, world_size = join_ranks()
     distributed = dist.is_initialized()

@@ -84,6 +84,13 @@ def test_what_noise_averaging_leaves(ranks, kind, left):
     assert average.var(ddof=1) == pytest.approx(left(len(ranks)), rel=0.03)  # 32,000 draws: their error is near 1 %
 
 
+def test_augmentation_shows_world_size_times_as_many_images_if_seeds_differ(ranks):
+    """Eight random rotations a rank, and angles are real numbers: no two of them are the same."""
+    for *_, table in ranks:
+        assert table["augmentation, same seed: different images"] == 8
+        assert table["augmentation, seed + rank: different images"] == 8 * len(ranks)
+
+
 def test_the_table_says_so(ranks):
     for *_, table in ranks:
         assert max(table["GroupNorm"], table["SharedBatchNorm"]) < TOLERANCE

@@ -5,6 +5,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed._functional_collectives import all_reduce  # has a gradient; torch advises it
 from torch.nn.parallel import DistributedDataParallel as DDP
+from torchvision.transforms import InterpolationMode, RandomRotation
 
 from ddp_lessons.blocks.ranks import gather
 from ddp_lessons.workbench.broken.parts import (
@@ -15,6 +16,7 @@ from ddp_lessons.workbench.broken.parts import (
     my_share,
     network,
     relative,
+    samples,
 )
 
 DRAWS = 500
@@ -95,16 +97,22 @@ def noise_left(draw) -> float:
     """Return the variance of a mask's noise averaged over ranks; a single mask's, of 0 and 2, is 1.
 
     Where each rank draws its own, 1/world_size is left. Of noise that is the same on all ranks nothing averages out:
-    it is world_size times too large. Augmentation is no different: its shifts and flips come from the same generators.
+    it is world_size times too large.
     """
     mask = draw()
     dist.all_reduce(mask, dist.ReduceOp.AVG)
     return mask.var().item()
 
 
-def equal_everywhere(mask: Tensor) -> bool:
-    """Return whether all ranks hold the same mask."""
-    return all(other == mask.tolist() for other in gather(mask.tolist()))
+def different_images(seed: int, folder: str = "../data") -> int:
+    """Rotate one image eight times on each rank, by random angles; return how many different ones all ranks have made.
+
+    Give each rank another seed, such as its rank: with the same one, the ranks augment in the same way.
+    """
+    torch.manual_seed(seed)
+    rotate, image = RandomRotation(15, InterpolationMode.BILINEAR), samples(folder)[0][0]
+    made = gather([rotate(image).numpy().tobytes() for _ in range(8)])
+    return len({pixels for of_rank in made for pixels in of_rank})
 
 
 def spread(ranks: list[list[float]]) -> float:
@@ -123,4 +131,6 @@ def measure(folder: str = "../data") -> dict[str, float | str]:
         **{f"running means apart, {when}": spread(ranks) for when, ranks in means.items()},
         "dropout, same seed: noise left": round(noise_left(same_mask), 1),  # not every CPU draws the same masks
         "dropout, seed + rank: noise left": round(noise_left(own_mask), 1),
+        "augmentation, same seed: different images": different_images(0, folder),
+        "augmentation, seed + rank: different images": different_images(dist.get_rank(), folder),
     }
