@@ -40,10 +40,10 @@ def main() -> None:
         dist.barrier()
     train_set = load_mnist(args.data, train=True, samples=args.samples)
     sizes = args.epochs, args.batch_size, args.samples or 1, args.warmup_epochs + 1, global_batch // world_size
-    uneven = global_batch % world_size or global_batch > len(train_set)
-    if min(sizes) < 1 or uneven or os.path.exists(args.save) > os.path.isfile(args.save):
+    wrong = global_batch % world_size or global_batch > len(train_set) or not 0 < args.lr < float("inf")
+    if min(sizes) < 1 or wrong or os.path.exists(args.save) > os.path.isfile(args.save):
         options.error("epochs, batch size and samples are numbers from 1; --global-batch is at most all samples, and "
-                      "an equal share for each rank; --save is a file")
+                      "an equal share for each rank; --lr is above 0; --save is a file")
     sampler = DistributedSampler(train_set, world_size, rank, seed=args.seed, drop_last=True)
     loader = DataLoader(train_set, global_batch // world_size, sampler=sampler, drop_last=True, collate_fn=tuple)
     test_loader = DataLoader(load_mnist(args.data, train=False), 1000, collate_fn=tuple)

@@ -77,7 +77,8 @@ def scale_lr(optimizer, scale: float, rule: str, warmup_steps: int) -> None:
     """Raise the optimizer's rate, meant for one batch size, to that for `scale` times as many samples a step.
 
     The rule: `none`, `linear` (times scale) or `sqrt` (times its square root). In the first `warmup_steps`
-    steps the rate climbs from what it was, by equal amounts, as in Goyal et al. 2017 (arXiv 1706.02677).
+    steps the rate climbs from what it was, by equal amounts, as in Goyal et al. 2017 (arXiv 1706.02677). A rate that
+    falls, since `scale` is below 1, does so at once.
     """
     factor = {"none": 1, "linear": scale, "sqrt": scale**0.5}[rule]
     for group in optimizer.param_groups:
@@ -100,22 +101,22 @@ def train_epoch(model, loader, optimizer, device) -> float:
     return time.perf_counter() - start
 
 
-def raise_on_drift(model, when: str) -> None:
-    """Raise RuntimeError on every rank if one bit of a weight differs: all call it, at the same place in the loop.
+def raise_on_drift(model, when: str, group=None) -> None:
+    """Raise RuntimeError on every rank if one bit of a weight differs: all of the group call it, at the same place.
 
-    Each rank sends a checksum of each weight tensor. A GPU's weights are copied to the CPU for it: with many, call it
-    now and then.
+    Each sends a checksum of each weight tensor; buffers may differ, as BatchNorm's do. A GPU's weights are copied to
+    the CPU for it: with many, call it now and then.
     """
-    if not dist.is_initialized():
+    weights, sums = dict(model.named_parameters()), []
+    if not weights or not dist.is_initialized():
         return
-    sums = []
-    for weight in model.parameters():
+    for weight in weights.values():
         numbers = weight.detach().cpu().contiguous().flatten()
         sums.append(zlib.crc32(numbers.view(torch.uint8).numpy()))  # a plain sum would not see two that swap places
     sums = torch.tensor(sums, device=weight.device)
-    everyones = [torch.empty_like(sums) for _ in range(dist.get_world_size())]
-    dist.all_gather(everyones, sums)
-    for (name, _), checksums in zip(model.named_parameters(), torch.stack(everyones, dim=1).tolist(), strict=True):
+    everyones = [torch.empty_like(sums) for _ in range(dist.get_world_size(group))]
+    dist.all_gather(everyones, sums, group)
+    for name, checksums in zip(weights, torch.stack(everyones, dim=1).tolist(), strict=True):
         strays = [rank for rank, checksum in enumerate(checksums) if checksum != checksums[0]]
         if strays:
             raise RuntimeError(f"{when}: {name} on rank {', '.join(map(str, strays))} is not what it is on rank 0")
@@ -165,10 +166,10 @@ def main() -> None:
         dist.barrier()
     train_set = load_mnist(args.data, train=True, samples=args.samples)
     sizes = args.epochs, args.batch_size, args.samples or 1, args.warmup_epochs + 1, global_batch // world_size
-    uneven = global_batch % world_size or global_batch > len(train_set)
-    if min(sizes) < 1 or uneven or os.path.exists(args.save) > os.path.isfile(args.save):
+    wrong = global_batch % world_size or global_batch > len(train_set) or not 0 < args.lr < float("inf")
+    if min(sizes) < 1 or wrong or os.path.exists(args.save) > os.path.isfile(args.save):
         options.error("epochs, batch size and samples are numbers from 1; --global-batch is at most all samples, and "
-                      "an equal share for each rank; --save is a file")
+                      "an equal share for each rank; --lr is above 0; --save is a file")
     sampler = DistributedSampler(train_set, world_size, rank, seed=args.seed, drop_last=True)
     loader = DataLoader(train_set, global_batch // world_size, sampler=sampler, drop_last=True, collate_fn=tuple)
     test_loader = DataLoader(load_mnist(args.data, train=False), 1000, collate_fn=tuple)

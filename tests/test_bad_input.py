@@ -31,7 +31,7 @@ def test_bad_options_are_one_sentence(options, mark):
 
 
 UNEVEN = "epochs, batch size and samples are numbers from 1; --global-batch is at most all samples, and an equal "
-UNEVEN += "share for each rank; --save is a file"
+UNEVEN += "share for each rank; --lr is above 0; --save is a file"
 
 
 def test_lesson_5_s_bad_options_are_one_sentence(mark):
@@ -42,7 +42,7 @@ def test_lesson_5_s_bad_options_are_one_sentence(mark):
 
 @pytest.mark.parametrize(
     "options", ["--global-batch 0", "--global-batch 66 --samples 65", "--warmup-epochs -1", "--batch-size 0",
-                "--samples 31", "--save /dev/null"],
+                "--samples 31", "--save /dev/null", "--lr nan", "--lr -0.1"],
 )  # fmt: skip
 def test_lesson_5_does_not_train_on_bad_options(options, tmp_path):
     script = ROOT / "scripts" / "lesson5_same_answer.py"

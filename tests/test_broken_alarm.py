@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch.distributed as dist
 from ranks import run_ranks
 from torch import nn
 
@@ -12,10 +13,10 @@ DTYPES = ("float64", "float32", "bfloat16", "float16")
 SAY = "now: {} on rank {} is not what it is on rank 0".format
 
 
-def said(model):
+def said(model, group=None):
     """What the alarm says, None if nothing."""
     try:
-        return raise_on_drift(model, "now")
+        return raise_on_drift(model, "now", group)
     except RuntimeError as error:
         return str(error)
 
@@ -78,6 +79,17 @@ def buffers(rank, world_size):
     return said(model)
 
 
+def without_weights(rank, world_size):
+    return said(nn.ReLU())
+
+
+def in_a_group(rank, world_size):
+    """What the alarm says to ranks 1 and 2 where rank 0, which has other weights, is not of their group; then it is."""
+    model, group = network(), dist.new_group([1, 2])
+    model[0].weight.data += rank == 0
+    return None if rank == 0 else said(model, group), said(model)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_small_changes_on_one_rank(dtype):
     """One bit is enough; changes that a sum of the bits would not see, for they cancel out, are seen as well."""
@@ -91,6 +103,14 @@ def test_weights_of_unusual_shape():
 
 def test_buffers_may_differ():
     assert run_ranks(2, buffers) == [None, None]
+
+
+def test_a_group_is_compared_with_itself():
+    assert run_ranks(3, in_a_group) == [(None, SAY("0.weight", "1, 2"))] * 3
+
+
+def test_a_model_without_weights_has_nothing_to_compare():
+    assert run_ranks(2, without_weights) == [None, None]
 
 
 def test_a_single_process_has_nobody_to_compare_with():

@@ -49,5 +49,5 @@ def test_join_divides_the_last_gradient_by_all_ranks_or_by_those_left(ranks):
     assert apart(left["train_with_join"], right / len(ranks)) < TOLERANCE
     assert apart(left["train_with_join_of_those_left"], right) < TOLERANCE
     for *_, table, _ in ranks:
-        assert table["with Join, last gradient"] == pytest.approx(1 - 1 / len(ranks), rel=TOLERANCE)
-        assert table["with Join, divided by those left"] < TOLERANCE
+        assert table["with Join, gap of the last gradient"] == pytest.approx(1 - 1 / len(ranks), rel=TOLERANCE)
+        assert table["the same, divided by those left"] < TOLERANCE

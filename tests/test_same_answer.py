@@ -79,6 +79,11 @@ def test_in_float32_two_ranks_and_one_process_in_another_order_both_leave_the_pa
     assert max(ranks) > 1e-4 and max(order) > 1e-4 and max(smooth) < min(max(ranks), max(order)) / 10
 
 
+def test_a_batch_that_ranks_cannot_share_is_refused():
+    with pytest.raises(ValueError, match="a batch of 64 cannot be shared equally by 3 ranks"):
+        next(train_steps(0, 3))
+
+
 # one gradient
 
 

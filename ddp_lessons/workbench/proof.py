@@ -49,7 +49,10 @@ def train_steps(
 
     A rank takes every `world_size`th row: all together see the batch that one alone, with `world_size` 1,
     sees whole. More ranks than one need a process group. `backwards`: the rows of each batch, last one first.
+    Raises ValueError for batches that the ranks cannot share equally.
     """
+    if global_batch % world_size:
+        raise ValueError(f"a batch of {global_batch} cannot be shared equally by {world_size} ranks")
     images, labels = load_mnist(folder, train=True, samples=steps * global_batch).tensors
     torch.manual_seed(seed)
     model = NETWORKS[network]().to(getattr(torch, dtype))
@@ -88,7 +91,8 @@ def rounding_bounds(network: str, dtype: str, folder: str = "../data", samples: 
     To add n numbers rounds n - 1 times, each time by at most u of what is added up, where u is half of the dtype's
     `eps`: the sum is off by at most (n - 1) u times the sum of the numbers' absolute values (Higham, Accuracy and
     Stability of Numerical Algorithms, 2002, section 4.2), and two orders are apart by twice that. Rounding within
-    a sample, in forward and backward, is not counted: it is taken to be the same in both.
+    a sample, in forward and backward, is not counted. It is more than that where a sample's own gradient is what is
+    left of large numbers, as that of a bias before a GroupNorm.
     """
     images, labels = load_mnist(folder, train=True, samples=samples).tensors
     torch.manual_seed(0)

@@ -5,11 +5,12 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed._functional_collectives import all_reduce  # has a gradient; torch advises it
 from torch.nn.parallel import DistributedDataParallel as DDP
-from torchvision.transforms import InterpolationMode, RandomRotation
+from torchvision.transforms import RandomRotation
 
 from ddp_lessons.blocks.ranks import gather
 from ddp_lessons.workbench.broken.parts import (
     gap,
+    gradient,
     gradient_alone,
     gradient_of,
     mean_loss,
@@ -19,7 +20,7 @@ from ddp_lessons.workbench.broken.parts import (
     samples,
 )
 
-DRAWS = 500
+DRAWS = 100  # of masks
 
 
 class SharedBatchNorm(nn.BatchNorm2d):
@@ -77,42 +78,45 @@ def running_means(folder: str = "../data") -> dict[str, list[list[float]]]:
     return {"after a step": after_step, "after the next broadcast": gather(model[1].running_mean.tolist())}
 
 
-def same_mask() -> Tensor:
-    """Draw a dropout mask where each rank has the same seed: the same on every rank."""
-    torch.manual_seed(0)
-    return nn.functional.dropout(torch.ones(DRAWS, 64), 0.5)
+def different_angles(seed: int) -> int:
+    """Draw eight angles of rotation on each rank; return how many different ones all ranks have drawn.
 
-
-def own_mask() -> Tensor:
-    """Draw a dropout mask where the seed has the rank in it: another on every rank.
-
-    What comes of it is right in law, not in bits: one process draws one mask of the whole batch, and no seed makes N
-    ranks draw its parts. The weights need no equal seeds: DDP sends rank 0's.
-    """
-    torch.manual_seed(0 + dist.get_rank())
-    return nn.functional.dropout(torch.ones(DRAWS, 64), 0.5)
-
-
-def noise_left(draw) -> float:
-    """Return the variance of a mask's noise averaged over ranks; a single mask's, of 0 and 2, is 1.
-
-    Where each rank draws its own, 1/world_size is left. Of noise that is the same on all ranks nothing averages out:
-    it is world_size times too large.
-    """
-    mask = draw()
-    dist.all_reduce(mask, dist.ReduceOp.AVG)
-    return mask.var().item()
-
-
-def different_images(seed: int, folder: str = "../data") -> int:
-    """Rotate one image eight times on each rank, by random angles; return how many different ones all ranks have made.
-
-    Give each rank another seed, such as its rank: with the same one, the ranks augment in the same way.
+    With one seed on all ranks, all draw the same. With the rank in it, each draws its own.
     """
     torch.manual_seed(seed)
-    rotate, image = RandomRotation(15, InterpolationMode.BILINEAR), samples(folder)[0][0]
-    made = gather([rotate(image).numpy().tobytes() for _ in range(8)])
-    return len({pixels for of_rank in made for pixels in of_rank})
+    drawn = gather([RandomRotation.get_params([-15.0, 15.0]) for _ in range(8)])
+    return len({angle for of_rank in drawn for angle in of_rank})
+
+
+def dropout_noise(seed: int, share: tuple[Tensor, Tensor], alone: bool = False) -> float:
+    """Return by how much the gradient changes from one dropout mask to the next: its variance, of all weights together.
+
+    It is right if ranks lower it as a batch does that is world_size times as large: in law, not in bits, since one
+    process draws another mask. `alone`: without DDP.
+    """
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Flatten(), nn.Dropout(0.5), nn.Linear(28 * 28, 10)).double()
+    wrapped = model if alone else DDP(model)
+    torch.manual_seed(seed)
+    gradients = []
+    for _ in range(DRAWS):
+        model.zero_grad()
+        mean_loss(wrapped, *share)
+        gradients.append(gradient(model))
+    return torch.stack(gradients).var(0).sum().item()
+
+
+def noise_left(folder: str = "../data") -> dict[str, float]:
+    """Return what share of one rank's dropout noise is left when ranks average, by whose samples and whose seed."""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    mine, rank_0s = my_share(folder), tuple(tensor[::world_size] for tensor in samples(folder))
+    one = dropout_noise(rank, mine, alone=True)
+    alone = {"other samples": sum(gather(one)) / world_size, "the same samples": gather(one)[0]}
+    return {
+        f"{whose}, {how}": dropout_noise(seed, share) / alone[whose]
+        for whose, share in {"other samples": mine, "the same samples": rank_0s}.items()
+        for how, seed in {"same seed": 0, "seed + rank": rank}.items()
+    }
 
 
 def spread(ranks: list[list[float]]) -> float:
@@ -129,8 +133,7 @@ def measure(folder: str = "../data") -> dict[str, float | str]:
         "SharedBatchNorm": gap_with_shared_statistics(folder),
         "SyncBatchNorm": gap_with_sync_batch_norm(folder),
         **{f"running means apart, {when}": spread(ranks) for when, ranks in means.items()},
-        "dropout, same seed: noise left": round(noise_left(same_mask), 1),  # not every CPU draws the same masks
-        "dropout, seed + rank: noise left": round(noise_left(own_mask), 1),
-        "augmentation, same seed: different images": different_images(0, folder),
-        "augmentation, seed + rank: different images": different_images(dist.get_rank(), folder),
+        "different angles drawn, same seed": different_angles(0),
+        "different angles drawn, seed + rank": different_angles(dist.get_rank()),
+        **{f"dropout noise left, {case}": round(left, 1) for case, left in noise_left(folder).items()},
     }

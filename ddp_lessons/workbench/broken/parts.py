@@ -32,9 +32,11 @@ def samples(folder: str = "../data") -> tuple[Tensor, Tensor]:
 
 
 def my_share(folder: str = "../data") -> tuple[Tensor, Tensor]:
-    """Return this rank's images and labels: every `world_size`th of the 64."""
+    """Return this rank's images and labels: every `world_size`th of the 64. Raises ValueError for unequal shares."""
     images, labels = samples(folder)
     mine = slice(dist.get_rank(), None, dist.get_world_size())
+    if len(labels) % dist.get_world_size():
+        raise ValueError(f"{len(labels)} images cannot be shared equally by {dist.get_world_size()} ranks")
     return images[mine], labels[mine]
 
 

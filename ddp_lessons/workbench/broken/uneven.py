@@ -88,6 +88,6 @@ def measure(folder: str = "../data") -> dict[str, float | str]:
         "without Join, the error": what_is_said(train_without_join, folder),
         "without Join, a gradient that is 1": metric_in_a_gradient(),
         "with Join, the error": what_is_said(train_with_join, folder, seconds=30) or "none",
-        "with Join, last gradient": gap_of_last_step(train_with_join, folder),
-        "with Join, divided by those left": gap_of_last_step(train_with_join_of_those_left, folder),
+        "with Join, gap of the last gradient": gap_of_last_step(train_with_join, folder),
+        "the same, divided by those left": gap_of_last_step(train_with_join_of_those_left, folder),
     }
