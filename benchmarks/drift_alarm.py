@@ -1,9 +1,10 @@
-"""What the drift alarm costs in each step: steps with it and without take turns, on all ranks of one run.
+"""What the drift alarm takes beside a step of DDP: each step is timed, and then the alarm, on all ranks of one run.
 
 Run it as `torchrun --standalone --nproc-per-node 2 benchmarks/drift_alarm.py`.
 """
 
 import argparse
+import os
 import time
 from statistics import median
 
@@ -21,11 +22,15 @@ from ddp_lessons.workbench.proof import small_cnn
 
 def main() -> None:
     """Measure three models; print a line for each."""
-    options = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    options = argparse.ArgumentParser(usage=argparse.SUPPRESS, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     options.add_argument("--data", default="data", help="folder with MNIST in it")
-    options.add_argument("--steps", type=int, default=200, help="with the alarm, and as many without")
+    options.add_argument("--steps", type=int, default=200, help="that count, for each model")
     options.add_argument("--batch-size", type=int, default=32, help="samples a step, per rank")
+    if int(os.environ.get("RANK", "0")):
+        options.error = lambda _: time.sleep(9)  # rank 0 says it, and torchrun ends us
     args = options.parse_args()
+    if "RANK" not in os.environ or min(args.steps, args.batch_size) < 1:
+        options.error("steps and batch size are numbers from 1, and the ranks are started by torchrun")
     device, rank, _ = join_ranks()
     images, labels = (tensor.to(device) for tensor in load_mnist(args.data, True, args.batch_size).tensors)
     for name, model in {"linear": build_model("linear"), "small": small_cnn(), "cnn": build_model("cnn")}.items():
@@ -36,21 +41,26 @@ def main() -> None:
 
 
 def seconds(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, steps: int) -> tuple[float, float]:
-    """Return the median time of a step, and by how much that of a step with the alarm is longer."""
-    wrapped, optimizer, times = DDP(model), optim.SGD(model.parameters(), lr=0.01), {False: [], True: []}
-    for step in range(2 * steps + 4):  # the first ones are slow, and do not count
+    """Return the median time of a step, and that of the alarm after it, as this rank sees them.
+
+    Before each, the ranks meet in a barrier. So the alarm's time holds its checksums, its message, and the wait for
+    the slower rank's; not the wait for that rank's step, which the next all-reduce would take without an alarm too.
+    """
+    wrapped, optimizer, times = DDP(model), optim.SGD(model.parameters(), lr=0.01), ([], [])
+    for step in range(steps + 2):  # the first two are slow, and do not count
         dist.barrier()
         start = time.perf_counter()
         optimizer.zero_grad()
         nn.functional.cross_entropy(wrapped(images), labels).backward()
         optimizer.step()
-        if step % 2:
-            raise_on_drift(model, f"step {step}")
-        elif images.is_cuda:
-            torch.cuda.synchronize()  # the alarm waits for the GPU: so must the step without it
-        times[bool(step % 2)].append(time.perf_counter() - start)
-    plain, watched = (median(times[alarm][2:]) for alarm in (False, True))
-    return plain, watched - plain
+        if images.is_cuda:
+            torch.cuda.synchronize()  # or what the GPU has left to do would count as the alarm's
+        times[0].append(time.perf_counter() - start)
+        dist.barrier()
+        start = time.perf_counter()
+        raise_on_drift(model, f"step {step}")
+        times[1].append(time.perf_counter() - start)
+    return median(times[0][2:]), median(times[1][2:])
 
 
 if __name__ == "__main__":

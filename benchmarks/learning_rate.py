@@ -71,12 +71,15 @@ def main() -> None:
     args = options.parse_args()
     if args.out.is_dir() or not args.out.parent.is_dir():
         options.error("--out is a file, in a folder that is there")  # said now, not after half an hour
+    models = [name for name in NETWORKS if name in args.models]  # each once
+    if len(models) < len(NETWORKS) and args.out.resolve() == RESULTS.resolve():
+        options.error(f"{RESULTS.name} holds all models: for a part of them name another file with --out")
     torch.set_num_threads(1)  # as torchrun gives each of several ranks
-    rows, trainings = [], list(all_trainings(args.models))
+    rows, trainings = [], list(all_trainings(models))
     for number, training in enumerate(trainings, start=1):
         rows.append(training._asdict() | {"accuracies": [train(training, seed) for seed in SEEDS]})
         print(f"{number} of {len(trainings)}: {json.dumps(rows[-1])}", file=sys.stderr)
-    networks = {name: NETWORKS[name]._asdict() for name in args.models}
+    networks = {name: NETWORKS[name]._asdict() for name in models}
     head = {"command": command(), **machine(), "share": SHARE, "epochs": EPOCHS, "networks": networks}
     lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
     lines.append(' "results": [\n  ' + ",\n  ".join(map(json.dumps, rows)) + "\n ]")  # a training a line

@@ -84,6 +84,12 @@ def test_a_handle_may_be_waited_for_through_its_future(notebook):
     assert tried(notebook, right, "BucketedDDP", (2,)) == "solved: on 2 ranks\n"
 
 
+def test_a_rank_may_be_asked_for_by_an_imported_name(notebook):
+    notebook.run("from torch.distributed import get_rank")
+    right = SOLUTIONS["mask_of"].replace("dist.get_rank()", "get_rank()")
+    assert tried(notebook, right, "mask_of", (2,)) == "solved: on 2 ranks\n"
+
+
 def test_a_wrong_gradient_of_unknown_cause_is_told_without_a_hint(notebook):
     wrong = SOLUTIONS["BucketedDDP"].replace("flat / dist.get_world_size()", "flat / (dist.get_world_size() + 1)")
     said = tried(notebook, wrong, "BucketedDDP", (2,))

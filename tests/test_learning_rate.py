@@ -105,6 +105,26 @@ def test_a_file_that_cannot_be_written_is_refused_before_training(tmp_path, monk
     assert capsys.readouterr().err.endswith("error: --out is a file, in a folder that is there\n")
 
 
+@pytest.mark.parametrize("options", [["--models=linear"], ["--models", "cnn", "cnn", "--out=seen.json"]])
+def test_a_part_of_the_models_does_not_take_the_place_of_all(tmp_path, monkeypatch, capsys, options):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(learning_rate, "RESULTS", tmp_path / "seen.json")
+    monkeypatch.setattr(learning_rate, "NETWORKS", {name: Network(64, 0.01, [1]) for name in NETWORKS})
+    monkeypatch.setattr(sys, "argv", ["learning_rate.py", *options])
+    with pytest.raises(SystemExit):
+        learning_rate.main()
+    told = "error: seen.json holds all models: for a part of them name another file with --out\n"
+    assert capsys.readouterr().err.endswith(told) and not list(tmp_path.iterdir())
+
+
+def test_a_model_named_twice_is_trained_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(learning_rate, "NETWORKS", {name: Network(64, 0.01, [1]) for name in NETWORKS})
+    monkeypatch.setattr(sys, "argv", ["learning_rate.py", "--models", *["linear"] * 2, f"--out={tmp_path / 'seen'}"])
+    learning_rate.main()
+    seen = json.loads((tmp_path / "seen").read_text())
+    assert [row["model"] for row in seen["results"]] == list(seen["networks"]) == ["linear"]
+
+
 def test_the_plot_shows_every_accuracy_measured(drawn):
     rates = read_rates()
     for panel, (model, network) in zip(drawn.axes, NETWORKS.items(), strict=False):

@@ -57,3 +57,23 @@ def dropped_for_kept(seed, step, shape, p):
 def scaled(seed, step, shape, p):
     """2 ranks: a mask says which numbers stay"""
     return drawn(1000 * seed + step * dist.get_world_size() + dist.get_rank(), shape, p) / (1 - p)
+
+
+def steps_too_close(seed, step, shape, p):
+    """two seeds meet"""
+    return drawn(seed * 10 + step * 7 + dist.get_rank(), shape, p)
+
+
+def a_hundred_ranks_at_most(seed, step, shape, p):
+    """two seeds meet"""
+    return drawn(1_000_000 * seed + 100 * step + dist.get_rank(), shape, p)
+
+
+def a_thousand_steps_at_most(seed, step, shape, p):
+    """2 ranks: two seeds meet"""
+    return drawn(1_000_000 * seed + 1000 * dist.get_rank() + step, shape, p)
+
+
+def ranks_of_one_machine(seed, step, shape, p):
+    """2 ranks: two seeds meet"""
+    return drawn(1_000_000 * seed + 8 * step + dist.get_rank(), shape, p)

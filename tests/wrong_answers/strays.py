@@ -36,7 +36,7 @@ def not_told_to_others(model):
 
 
 def sums(model):
-    """a sum, a mean or a tolerance rounds the bit away"""
+    """a sum, a mean or a tolerance rounds the difference away"""
     return [name for name, p in model.named_parameters() if stray(name, p.double().sum().item())]
 
 

@@ -1,7 +1,8 @@
 """The exercise on noise: a mask for dropout that is the rank's and the step's own, and can be had again."""
 
+import zlib
 from collections.abc import Callable
-from itertools import combinations
+from itertools import combinations, product
 from unittest.mock import patch
 
 import torch
@@ -13,13 +14,16 @@ from ddp_lessons.workbench.on_ranks import Outcome
 SHAPE, P = [40, 25], 0.2
 AROUND = 0.09  # of a thousand numbers: six standard deviations
 CASES = [(seed, step) for seed in (0, 1) for step in range(3)]
+WORLD_SIZE = 128  # where seeds that are right on a few ranks can meet
+GRID = list(product((0, 1, 2, 7, 10, 100, 1000), (0, 1, 2, 3, 7, 8, 10, 63, 64, 100, 127)))  # steps and ranks of it
 ONE_BY_ONE = "each number is to be drawn on its own, and anew for each mask"
 
 
-def try_mask(attempt: Callable, cases: list[tuple[int, int]]) -> list[dict]:
+def try_mask(attempt: Callable, cases: list[tuple[int, int]]) -> dict[str, list]:
     """Return the mask in each case: a seed, and a step. It is asked for twice, with the global generator elsewhere.
 
-    And once more where `dist.get_rank` gives the next rank: another process then stands for another run.
+    And once more where `dist.get_rank` gives the next rank: another process then stands for another run. And, of
+    seed 0, the checksum of each mask in a larger world.
     """
     outputs, following = [], (dist.get_rank() + 1) % dist.get_world_size()
     for seed, step in cases:
@@ -30,16 +34,24 @@ def try_mask(attempt: Callable, cases: list[tuple[int, int]]) -> list[dict]:
             masks.append(attempt(seed, step, SHAPE, P))
             moved |= not torch.equal(torch.get_rng_state(), before)
         if not isinstance(masks[0], torch.Tensor) or list(masks[0].shape) != SHAPE:
-            return [{"unfit": readable(getattr(masks[0], "shape", masks[0]))}]
+            return {"cases": [{"unfit": readable(getattr(masks[0], "shape", masks[0]))}], "grid": []}
         with patch.object(dist, "get_rank", lambda *_: following):
             of_next = attempt(seed, step, SHAPE, P).flatten().tolist()
         output = {"mask": masks[0].flatten().tolist(), "moved": moved, "same": torch.equal(*masks)}
         outputs.append(output | {"of_next": None if of_next == output["mask"] else of_next})
-    return outputs
+    return {"cases": outputs, "grid": [checksum(attempt, *place) for place in GRID]}
 
 
-def judge(results: list[list[dict]]) -> str:
-    """Return what is wrong with the masks: first with each, and then with two of them."""
+def checksum(attempt: Callable, step: int, rank: int) -> int:
+    """Return a number for a mask of seed 0, as a rank of `WORLD_SIZE` would draw it."""
+    seen = {"get_rank": lambda *_, **__: rank, "get_world_size": lambda *_, **__: WORLD_SIZE}
+    with patch.multiple(dist, **seen):
+        return zlib.crc32(str(attempt(0, step, SHAPE, P).tolist()).encode())
+
+
+def judge(everything: list[dict[str, list]]) -> str:
+    """Return what is wrong with the masks: first with each, then with two of them, and then in a larger world."""
+    results = [given["cases"] for given in everything]
     for rank, outputs in enumerate(results):
         for (seed, step), output in zip(CASES, outputs, strict=False):
             if wrong := wrong_mask(output):
@@ -50,7 +62,7 @@ def judge(results: list[list[dict]]) -> str:
             return with_hint("for one seed, step and rank, two processes draw two masks; right is the same", hint)
     return wrong_pair(
         {(*case, rank): o["mask"] for rank, given in enumerate(results) for case, o in zip(CASES, given, strict=True)}
-    )
+    ) or wrong_grid(everything[0]["grid"])
 
 
 def wrong_pair(masks: dict[tuple[int, int, int], list]) -> str:
@@ -64,6 +76,20 @@ def wrong_pair(masks: dict[tuple[int, int, int], list]) -> str:
             said = " and ".join(f"of seed {seed} in step {step} on rank {rank}" for seed, step, rank in (one, other))
             said = f"the masks {said} are alike in a part of {alike:.2f}; right is about {chance:.2f}, by chance"
             return with_hint(said, first_hint(mistakes(one, other)) if alike == 1 else ONE_BY_ONE)
+    return ""
+
+
+def wrong_grid(checksums: list[int]) -> str:
+    """Return which two masks of a larger world are the same, "" if none are."""
+    of = dict(zip(GRID, checksums, strict=True))
+    if len(set(checksums)) == len({step for step, _ in GRID}):
+        return ""  # whom it asks for the rank, we cannot answer for
+    for one, other in combinations(GRID, 2):
+        if of[one] == of[other]:
+            said = " and ".join(f"of rank {rank} in step {step}" for step, rank in (one, other))
+            said = f"in a world of {WORLD_SIZE}, the masks {said} are the same; right is that all differ"
+            hint = "two seeds meet: which number belongs to one step and one rank, however many there are of both?"
+            return with_hint(said, hint)
     return ""
 
 

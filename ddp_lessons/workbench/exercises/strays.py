@@ -14,12 +14,12 @@ CASES = {  # what has happened, and the names that every rank must return
     "the weights are the same on all ranks": [],
     "0.bias differs on rank 0": ["0.bias"],
     "0.bias differs on rank 1": ["0.bias"],
-    "one bit of a tiny number in 1.weight differs on the last rank": ["1.weight"],
+    "a tiny number in 1.weight differs on the last rank, as little as it can": ["1.weight"],
     "two numbers of 0.weight have changed places on rank 1": ["0.weight"],
     "1.bias, which is frozen, differs on the last rank": ["1.bias"],
     "0.weight differs on rank 0, and 1.weight on the last rank": ["0.weight", "1.weight"],
 }
-EQUAL, ON_RANK_0, ON_RANK_1, TINY_BIT, SWAPPED, IN_FROZEN, IN_TWO = CASES
+EQUAL, ON_RANK_0, ON_RANK_1, TINY, SWAPPED, IN_FROZEN, IN_TWO = CASES
 
 
 def two_layers() -> nn.Sequential:
@@ -36,7 +36,7 @@ def drift(model: nn.Sequential, case: str) -> None:
     first, second, rank = model[0], model[1], dist.get_rank()
     last = rank == dist.get_world_size() - 1
     with torch.no_grad():
-        if case == TINY_BIT and last:
+        if case == TINY and last:
             second.weight[0, 0] = torch.nextafter(second.weight[0, 0], torch.tensor(1.0))
         elif case == SWAPPED and rank == 1:
             first.weight[0] = first.weight[0].flip(0)
@@ -100,8 +100,8 @@ def mistakes(case: str, given: list[list[str] | None], wanted: list[str]) -> dic
         "equal numbers is rounded": case == EQUAL and bool(together),
         "rank 0 can be the one that strays: with whom is it compared?": case == ON_RANK_0 and nothing,
         "any rank can be the one that strays: are all compared?": case == ON_RANK_1 and nothing,
-        "a sum, a mean or a tolerance rounds the bit away: compare the numbers themselves": (
-            case == TINY_BIT and nothing
+        "a sum, a mean or a tolerance rounds the difference away: compare the numbers themselves": (
+            case == TINY and nothing
         ),
         "a sum does not know in which order the numbers stand": case == SWAPPED and nothing,
         "a frozen weight learns nothing, but it can stray": case == IN_FROZEN and nothing,
