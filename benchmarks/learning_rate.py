@@ -24,13 +24,13 @@ import torch
 from epoch_time import cpu_name
 from torch import optim
 from torch.utils.data import DataLoader
-from torch.utils.data.distributed import DistributedSampler
 
 from ddp_lessons.blocks.data import load_mnist
 from ddp_lessons.blocks.evaluate import evaluate
 from ddp_lessons.blocks.model import build_model
 from ddp_lessons.blocks.schedule import scale_lr
 from ddp_lessons.blocks.train import train_epoch
+from ddp_lessons.lesson5_same_answer import shared_loader
 from ddp_lessons.workbench.scripts import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -99,14 +99,13 @@ def train(training: Training, seed: int, samples: int | None = None) -> float:
     network = NETWORKS[training.model]
     torch.manual_seed(seed)
     train_set = load_mnist(DATA, train=True, samples=samples or network.samples)
-    sampler = DistributedSampler(train_set, 1, 0, seed=seed, drop_last=True)
-    loader = DataLoader(train_set, SHARE * training.ranks, sampler=sampler, drop_last=True, collate_fn=tuple)
+    loader = shared_loader(train_set, SHARE * training.ranks, 0, 1, seed)
     test_loader = DataLoader(load_mnist(DATA, train=False), 1000, collate_fn=tuple)
     model = build_model(training.model)
     optimizer = optim.SGD(model.parameters(), lr=network.lr)
     scale_lr(optimizer, training.ranks, training.scaling, training.warmup_epochs * len(loader))
     for epoch in range(EPOCHS):
-        sampler.set_epoch(epoch)
+        loader.sampler.set_epoch(epoch)
         train_epoch(model, loader, optimizer, "cpu")
     return round(evaluate(model, test_loader, "cpu")[1] * 100, 2)
 

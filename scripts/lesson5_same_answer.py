@@ -33,6 +33,16 @@ def training_options() -> argparse.ArgumentParser:
     return options
 
 
+def global_batch_options() -> argparse.ArgumentParser:
+    """Return the command line of a training script, with what concerns the global batch."""
+    options = training_options()
+    options.add_argument("--global-batch", type=int, help="samples a step, of all ranks; else batch size times ranks")
+    options.add_argument("--scaling", choices=["none", "linear", "sqrt"], default="linear", help="of the learning rate")
+    options.add_argument("--warmup-epochs", type=int, default=0, help="epochs until the scaled rate is reached")
+    options.add_argument("--local-rank", "--local_rank", help=argparse.SUPPRESS)  # old launchers
+    return options
+
+
 def join_ranks() -> tuple[torch.device, int, int]:
     """Join the launcher's process group, if any; return device, rank and world_size."""
     if "RANK" not in os.environ:  # plain python: a single card, no group
@@ -60,6 +70,12 @@ def load_mnist(folder: str, train: bool, samples: int | None = None) -> InMemory
     except (AssertionError, OSError, RuntimeError, ValueError) as error:
         raise SystemExit(f"no MNIST in {folder!r} ({str(error).split(':')[0]}): empty it, or give --data") from None
     return InMemory(mnist.data[:samples].unsqueeze(1).float().div(255), mnist.targets[:samples])
+
+
+def shared_loader(samples, global_batch: int, rank: int, world_size: int, seed: int) -> DataLoader:
+    """Return a rank's loader: of all ranks together, each step's batch is the same, however many they are."""
+    sampler = DistributedSampler(samples, world_size, rank, seed=seed, drop_last=True)
+    return DataLoader(samples, global_batch // world_size, sampler=sampler, drop_last=True, collate_fn=tuple)
 
 
 def build_model(name: str) -> nn.Module:
@@ -148,11 +164,7 @@ def save_model(model, path: str) -> None:
 
 def main() -> None:
     """Train; after each epoch compare the ranks' weights, test, print a line, and save."""
-    options = training_options()
-    options.add_argument("--global-batch", type=int, help="samples a step, of all ranks; else batch size times ranks")
-    options.add_argument("--scaling", choices=["none", "linear", "sqrt"], default="linear", help="of the learning rate")
-    options.add_argument("--warmup-epochs", type=int, default=0, help="epochs until the scaled rate is reached")
-    options.add_argument("--local-rank", "--local_rank", help=argparse.SUPPRESS)  # old launchers
+    options = global_batch_options()
     args = options.parse_args()
     device, rank, world_size = join_ranks()
     distributed = dist.is_initialized()
@@ -170,15 +182,14 @@ def main() -> None:
     if min(sizes) < 1 or wrong or os.path.exists(args.save) > os.path.isfile(args.save):
         options.error("epochs, batch size and samples are numbers from 1; --global-batch is at most all samples, and "
                       "an equal share for each rank; --lr is above 0; --save is a file")
-    sampler = DistributedSampler(train_set, world_size, rank, seed=args.seed, drop_last=True)
-    loader = DataLoader(train_set, global_batch // world_size, sampler=sampler, drop_last=True, collate_fn=tuple)
+    loader = shared_loader(train_set, global_batch, rank, world_size, args.seed)
     test_loader = DataLoader(load_mnist(args.data, train=False), 1000, collate_fn=tuple)
     model = build_model(args.model).to(device)
     wrapped = DDP(model, device_ids=[device] if device.type == "cuda" else None) if distributed else model
     optimizer = optim.SGD(model.parameters(), lr=args.lr)
     scale_lr(optimizer, global_batch / args.batch_size, args.scaling, args.warmup_epochs * len(loader))
     for epoch in range(args.epochs):
-        sampler.set_epoch(epoch)
+        loader.sampler.set_epoch(epoch)
         seconds = train_epoch(wrapped, loader, optimizer, device)
         raise_on_drift(model, f"epoch {epoch + 1}")
         if rank != 0:

@@ -65,11 +65,11 @@ def test_lesson_4_is_short_and_a_small_change_from_lesson_1():
 
 def test_lesson_5_adds_an_alarm_and_a_schedule_to_lesson_4():
     lesson4, lesson5 = (script.read_text() for script in SCRIPTS if script.stem[:8] in ("lesson4_", "lesson5_"))
-    assert len(lesson5.splitlines()) <= 195
+    assert len(lesson5.splitlines()) <= 205
     added = {node.name for node in definitions(lesson5)} - {node.name for node in definitions(lesson4)}
-    assert added == {"raise_on_drift", "scale_lr"}
+    assert added == {"raise_on_drift", "scale_lr", "shared_loader", "global_batch_options"}
     changes = [line for line in difflib.ndiff(code(lesson4), code(lesson5)) if line[0] in "+-"]
-    assert len(changes) <= 60, "\n".join(changes)
+    assert len(changes) <= 70, "\n".join(changes)
 
 
 def test_two_definitions_of_one_name_are_refused(tmp_path, monkeypatch):
