@@ -96,6 +96,11 @@ def test_one_gradient_is_within_its_rounding_bound(network, dtype, ranks):
     assert shares[0] == 0 if ranks == 1 else 0 < shares[0] < 1
 
 
+def test_the_bound_does_not_count_what_cancels_within_a_sample():
+    """As lesson 5 says of a bias before a GroupNorm: only float64 tells such rounding from a mistake."""
+    assert min(run_ranks(2, on_rank, share_of_bounds, "small", "float32", DATA)) > 1
+
+
 def test_the_bound_is_a_closed_form_where_there_is_one():
     """The gradient of a bias is the mean of softmax minus one-hot: its terms are within 1, so the bound is small."""
     [bounds] = run_all([(rounding_bounds, "linear", "float64", DATA)])

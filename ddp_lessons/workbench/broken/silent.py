@@ -1,6 +1,6 @@
 """Trainings in which the ranks' weights drift apart and nothing says so, but the alarm: each beside its repair.
 
-Each takes the bare model and this rank's batches, and calls the alarm after each step of the optimizer.
+A training takes the bare model and this rank's batches, and calls the alarm after each step of the optimizer.
 """
 
 from collections.abc import Callable
@@ -21,22 +21,33 @@ STEPS = 4
 Batches = list[tuple[Tensor, Tensor]]
 
 
-def module_called(model: nn.Module, batches: Batches) -> None:
-    """Train past the wrapper: DDP sees no forward, so it averages nothing in backward."""
-    wrapped, optimizer = DDP(model), optim.SGD(model.parameters(), lr=0.01)
-    for step, (images, labels) in enumerate(batches, 1):
-        optimizer.zero_grad()
-        mean_loss(wrapped.module, images, labels)
-        optimizer.step()
-        raise_on_drift(model, f"step {step}")
+def module_called(wrapped: DDP, images: Tensor, labels: Tensor) -> None:
+    """Leave each rank's own gradient: called past the wrapper, DDP sees no forward and averages nothing in backward."""
+    mean_loss(wrapped.module, images, labels)
 
 
-def wrapper_called(model: nn.Module, batches: Batches) -> None:
-    """Train through the wrapper."""
-    wrapped, optimizer = DDP(model), optim.SGD(model.parameters(), lr=0.01)
+def no_sync_never_left(wrapped: DDP, images: Tensor, labels: Tensor) -> None:
+    """Leave each rank's own gradient of two halves, counted from 0: the condition holds for both."""
+    for half in range(2):
+        with wrapped.no_sync() if half < 2 else nullcontext():
+            loss = cross_entropy(wrapped(images[half::2]), labels[half::2]) / 2
+            loss.backward()
+
+
+def no_sync_left(wrapped: DDP, images: Tensor, labels: Tensor) -> None:
+    """Leave the average of two halves, counted from 0: the second, which is number 1, is outside of `no_sync`."""
+    for half in range(2):
+        with wrapped.no_sync() if half < 1 else nullcontext():
+            loss = cross_entropy(wrapped(images[half::2]), labels[half::2]) / 2
+            loss.backward()
+
+
+def train(model: nn.Module, batches: Batches, way: Callable = mean_loss, optimizer: type = optim.SGD) -> None:
+    """Train through the wrapper, by any way to get a gradient; wrong on all ranks alike, it sets off no alarm."""
+    wrapped, optimizer = DDP(model), optimizer(model.parameters(), lr=0.01)
     for step, (images, labels) in enumerate(batches, 1):
         optimizer.zero_grad()
-        mean_loss(wrapped, images, labels)
+        way(wrapped, images, labels)
         optimizer.step()
         raise_on_drift(model, f"step {step}")
 
@@ -68,42 +79,6 @@ def wrapped_again(model: nn.Module, batches: Batches) -> None:
         raise_on_drift(model, f"step {step}")
 
 
-def no_sync_never_left(model: nn.Module, batches: Batches) -> None:
-    """Accumulate over two halves, counted from 0: the condition holds for both, and none is averaged."""
-    wrapped, optimizer = DDP(model), optim.SGD(model.parameters(), lr=0.01)
-    for step, (images, labels) in enumerate(batches, 1):
-        optimizer.zero_grad()
-        for half in range(2):
-            with wrapped.no_sync() if half < 2 else nullcontext():
-                loss = cross_entropy(wrapped(images[half::2]), labels[half::2]) / 2
-                loss.backward()
-        optimizer.step()
-        raise_on_drift(model, f"step {step}")
-
-
-def no_sync_left(model: nn.Module, batches: Batches) -> None:
-    """Accumulate over two halves, counted from 0: the second, which is number 1, is averaged."""
-    wrapped, optimizer = DDP(model), optim.SGD(model.parameters(), lr=0.01)
-    for step, (images, labels) in enumerate(batches, 1):
-        optimizer.zero_grad()
-        for half in range(2):
-            with wrapped.no_sync() if half < 1 else nullcontext():
-                loss = cross_entropy(wrapped(images[half::2]), labels[half::2]) / 2
-                loss.backward()
-        optimizer.step()
-        raise_on_drift(model, f"step {step}")
-
-
-def train(model: nn.Module, batches: Batches, way: Callable = mean_loss, optimizer: type = optim.SGD) -> None:
-    """Train through the wrapper, by any way to get a gradient; wrong on all ranks alike, it sets off no alarm."""
-    wrapped, optimizer = DDP(model), optimizer(model.parameters(), lr=0.01)
-    for step, (images, labels) in enumerate(batches, 1):
-        optimizer.zero_grad()
-        way(wrapped, images, labels)
-        optimizer.step()
-        raise_on_drift(model, f"step {step}")
-
-
 def in_steps(images: Tensor, labels: Tensor) -> Batches:
     """Return a rank's share as a batch for each step."""
     return [(images[step::STEPS], labels[step::STEPS]) for step in range(STEPS)]
@@ -129,20 +104,16 @@ def watch(training: Callable, model: nn.Module, batches: Batches, *more: object)
     return {"alarm": alarm, "apart": apart(model)}
 
 
-def try_out(training: Callable, folder: str = "../data") -> dict[str, str | float]:
-    """Return what the alarm says of a training of the small CNN, and how far the ranks are apart then."""
-    return watch(training, network(), in_steps(*my_share(folder)))
-
-
 def measure(folder: str = "../data") -> dict[str, dict[str, str | float]]:
     """Return what the alarm says of each training, and how far apart the ranks are then. All ranks call it."""
-    seen = {training.__name__: try_out(training, folder) for training in TRAININGS}
-    for way in (sum_loss, divided_again, clip_each_time):
-        seen[way.__name__] = watch(train, network(), in_steps(*my_share(folder)), way)
-    seen["unequal local batches"] = watch(train, network(), in_steps(*unequal_share(folder)))
-    return seen
+    share = in_steps(*my_share(folder))
+    seen = {name: watch(training, network(), share, *way) for name, (training, *way) in TRAININGS.items()}
+    return seen | {"unequal local batches": watch(train, network(), in_steps(*unequal_share(folder)))}
 
 
-TRAININGS = (
-    module_called, wrapper_called, unfrozen_after_wrapping, wrapped_again, no_sync_never_left, no_sync_left,
-)  # fmt: skip
+TRAININGS = {
+    "module_called": (train, module_called), "wrapper_called": (train,),
+    "unfrozen_after_wrapping": (unfrozen_after_wrapping,), "wrapped_again": (wrapped_again,),
+    "no_sync_never_left": (train, no_sync_never_left), "no_sync_left": (train, no_sync_left),
+    **{way.__name__: (train, way) for way in (sum_loss, divided_again, clip_each_time)},
+}  # fmt: skip

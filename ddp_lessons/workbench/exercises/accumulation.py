@@ -9,7 +9,7 @@ from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 from ddp_lessons.workbench.exercises.ddp import differing, flat, where
-from ddp_lessons.workbench.exercises.exercise import Exercise, first_hint, same, with_hint
+from ddp_lessons.workbench.exercises.exercise import ROUNDED, Exercise, first_hint, same, with_hint
 from ddp_lessons.workbench.exercises.listen import Listening
 from ddp_lessons.workbench.exercises.small_ddp import (
     factor,
@@ -19,6 +19,7 @@ from ddp_lessons.workbench.exercises.small_ddp import (
     linear,
     prepare,
     samples,
+    scaled,
 )
 
 COUNTS = (4, 3, 1)  # of micro-batches
@@ -99,16 +100,14 @@ def gradient_mistakes(output: dict, wanted: dict, last: list[tuple]) -> dict[str
         "what is added after the ranks have spoken stays a rank's own: which pass must be the one that speaks?": (
             bool(spoken) and max(spoken) < max(i for i, said in enumerate(heard) if said["call"] == "backward")
         ),
+        ROUNDED: same(flat(given), flat(wanted), 1e-5),
         "each loss is a mean over its micro-batch, and backward adds them up: the sum of the means is not their mean": (
             abs(times - output["count"]) < 1e-6
         ),
         "only the last micro-batch is in it: `zero_grad` belongs before the first one": (
             factor(given, gradients_alone(last)) != 0
         ),
-        f"all numbers are {times:.4g} times what is right: what is divided by, or multiplied with, once too often?": (
-            times != 0
-        ),
-        "that is exact to some digits: float32 has seven, float64 sixteen": same(flat(given), flat(wanted), 1e-5),
+        **scaled(times),
     }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ddp_lessons.workbench.on_ranks import Outcome
 
 LONGEST = 150  # characters of a value in a sentence
+ROUNDED = "that is exact to some digits: float32 has seven, float64 sixteen"
 
 
 @dataclass

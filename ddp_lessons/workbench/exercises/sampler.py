@@ -7,7 +7,7 @@ import torch.distributed as dist
 from torch.utils.data.distributed import DistributedSampler
 
 from ddp_lessons.workbench.exercises.cases import by_cases
-from ddp_lessons.workbench.exercises.exercise import Exercise, first_hint, readable, same, with_hint
+from ddp_lessons.workbench.exercises.exercise import ROUNDED, Exercise, first_hint, readable, same, with_hint
 from ddp_lessons.workbench.on_ranks import Outcome
 
 
@@ -85,7 +85,7 @@ def score_mistakes(right: list[bool], given: list) -> dict[str, bool]:
     local = [hit / len(share) for hit, share in zip(hits, shares, strict=True)]
     exact = [sum(right) / samples] * world_size
     return {
-        "that is exact to some digits: float32 has seven, float64 sixteen": same(given, exact, 1e-6),
+        ROUNDED: same(given, exact, 1e-6),
         "that is the rank's own share alone; the others' answers are needed": same(given, local, 1e-9),
         "the padding is in it: a sample that came twice counts twice": (
             same(given, [sum(hits) / sum(map(len, shares))] * world_size)

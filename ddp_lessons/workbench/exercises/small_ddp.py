@@ -53,6 +53,13 @@ def factor(given: dict, wanted: dict) -> float:
     return times if same(given, [times * number for number in wanted], 1e-9) else 0
 
 
+def scaled(times: float) -> dict[str, bool]:
+    """Return the hint for numbers that are so many times what is right, and whether it is due: 1 would say nothing."""
+    said = f"{times:.4g}"
+    hint = f"all numbers are {said} times what is right: what is divided by, or multiplied with, once too often?"
+    return {hint: said not in ("0", "1")}
+
+
 def out_of_step(outcome: Outcome) -> bool:
     """Tell whether the ranks made different calls: they wait for each other, or one ended by another's message."""
     died = any(words in outcome.sentence + outcome.last_words for words in ("by peer", "op.preamble.length"))

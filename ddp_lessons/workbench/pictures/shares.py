@@ -26,7 +26,7 @@ from ddp_lessons.workbench.scripts import ROOT
 
 SAMPLES, SETS = 8, 10  # images that the ranks share, and how many such sets there are to choose from
 LEFT, RIGHT, TOP, ROW = 168, 562, 30, 22  # pixels: where gradients begin and end; where images begin, and their height
-DDP, TRUE, AXIS = 216, 264, 304  # where what DDP gives, the mean of all, and the numbers are
+DDP_TOP, TRUE_TOP, AXIS = 216, 264, 304  # where what DDP gives, the mean of all, and the numbers are
 
 At = Callable[[float], float]  # where a gradient is, from left to right
 
@@ -164,13 +164,13 @@ def draw_shares(shared: Shared, counts: list[int], parts: list[str], images: int
 
 def draw_averages(shared: Shared, weighted: bool, at: At) -> list[str]:
     """Return what DDP gives and the mean of all, one below the other, and the gap between them."""
-    averages = (DDP, shared.ddp, f"DDP: {name_of(weighted)}"), (TRUE, shared.true, f"mean of all {SAMPLES}")
-    shapes = [line(8, DDP - 5, RIGHT, DDP - 5)]
+    averages = (DDP_TOP, shared.ddp, f"DDP: {name_of(weighted)}"), (TRUE_TOP, shared.true, f"mean of all {SAMPLES}")
+    shapes = [line(8, DDP_TOP - 5, RIGHT, DDP_TOP - 5)]
     for y, value, name in averages:
         shapes += [text(8, y + 15, name), line(at(value), y, at(value), y + 22, INK, 5)]
         shapes += [text(RIGHT + 14, y + 15, f"{value:.4f}")]
-    shapes.append(line(at(shared.ddp), DDP + 35, at(shared.true), DDP + 35, INK, 3))
-    return [*shapes, text(RIGHT + 14, DDP + 39, gap_of(shared))]
+    shapes.append(line(at(shared.ddp), DDP_TOP + 35, at(shared.true), DDP_TOP + 35, INK, 3))
+    return [*shapes, text(RIGHT + 14, DDP_TOP + 39, gap_of(shared))]
 
 
 def dot(x: float, y: float, color: str) -> str:
