@@ -1,6 +1,7 @@
 """Who am I, and how many are we."""
 
 import os
+import time
 
 import torch
 import torch.distributed as dist
@@ -34,3 +35,22 @@ def tell(line: str) -> None:
     if not dist.is_initialized() or dist.get_rank() == 0:
         for rank, text in enumerate(lines):
             print(f"rank {rank}: {text}", flush=True)
+
+
+def from_rank_0(make):
+    """Return on every rank what `make()` returns on rank 0; where it exits instead, with a sentence, all exit."""
+    outcome = [None, None]
+    if not dist.is_initialized():
+        return make()
+    if dist.get_rank() == 0:
+        try:
+            outcome[0] = make()
+        except SystemExit as refusal:
+            outcome[1] = str(refusal)
+    dist.broadcast_object_list(outcome)
+    if outcome[1]:
+        if dist.get_rank() == 0:
+            raise SystemExit(outcome[1])
+        time.sleep(1)  # rank 0 ends first, and so is the one that torchrun blames
+        raise SystemExit(1)
+    return outcome[0]

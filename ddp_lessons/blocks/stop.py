@@ -1,0 +1,25 @@
+"""An orderly end, when one is asked for."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+
+import torch
+import torch.distributed as dist
+
+
+def listen_for_stop(launcher: int) -> Callable[[], bool]:
+    """Return a function that tells whether this rank shall stop: it got SIGTERM, or `launcher`, its torchrun, died."""
+    asked = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: asked.set())
+    return lambda: asked.is_set() or (dist.is_torchelastic_launched() and os.getppid() != launcher)
+
+
+def any_rank(flag: bool, device) -> bool:
+    """Return, on every rank, whether `flag` holds on one: all ranks call it, at the same step."""
+    if not dist.is_initialized():
+        return flag
+    flags = torch.tensor(int(flag), device=device)
+    dist.all_reduce(flags, dist.ReduceOp.MAX)
+    return bool(flags)
