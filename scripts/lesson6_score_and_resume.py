@@ -101,8 +101,8 @@ def refuse_bad(options, args, samples: int, world_size: int) -> None:
     rates = 0 < args.lr < float("inf") and 0 <= args.dropout < 1
     too_few = samples < args.batch_size * world_size
     if min(numbers) < 1 or not rates or too_few or os.path.exists(args.save) > os.path.isfile(args.save):
-        options.error("epochs, batch size, samples, steps to a checkpoint and how many to keep are numbers from 1, with "
-                      "a batch for each rank; --lr is above 0; --dropout is from 0 to below 1; --save is a file")
+        options.error("epochs, batch size, samples, steps to a checkpoint and how many to keep are numbers from 1, "
+                      "with a batch for each rank; --lr is above 0; --dropout is from 0 to below 1; --save is a file")
 
 
 def build_model(name: str) -> nn.Module:
