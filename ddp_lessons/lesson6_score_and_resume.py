@@ -141,7 +141,7 @@ def find_state(args, run: dict, model, world_size: int) -> dict | None:
     return state
 
 
-def train(training: Training, test_set, args, world_size: int, stop_asked) -> None:
+def train_to_the_end(training: Training, test_set, args, world_size: int, stop_asked) -> None:
     """Train to the end, or until one rank is asked to stop; write checkpoints on the way."""
 
     def save() -> None:
@@ -208,6 +208,6 @@ def main() -> None:
     training = Training(model, train_set, run, device, rank, world_size)
     if state:
         training.load_state_dict(state)
-    train(training, test_set, args, world_size, listen_for_stop(launcher))
+    train_to_the_end(training, test_set, args, world_size, listen_for_stop(launcher))
     if distributed:
         dist.destroy_process_group()

@@ -402,7 +402,7 @@ def save_model(model, path: str) -> None:
         raise SystemExit(f"{path} was not saved, and is as it was: {error.__context__ or error}") from None
 
 
-def train(training: Training, test_set, args, world_size: int, stop_asked) -> None:
+def train_to_the_end(training: Training, test_set, args, world_size: int, stop_asked) -> None:
     """Train to the end, or until one rank is asked to stop; write checkpoints on the way."""
 
     def save() -> None:
@@ -457,7 +457,7 @@ def main() -> None:
     training = Training(model, train_set, run, device, rank, world_size)
     if state:
         training.load_state_dict(state)
-    train(training, test_set, args, world_size, listen_for_stop(launcher))
+    train_to_the_end(training, test_set, args, world_size, listen_for_stop(launcher))
     if distributed:
         dist.destroy_process_group()
 
