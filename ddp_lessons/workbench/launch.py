@@ -46,6 +46,18 @@ def launch(
     Raises LaunchError if the script fails, if it is not done within `timeout` seconds, or if for `stuck` seconds no
     rank prints or computes anything: then it says where each rank was. Nothing is left running.
     """
+    shown, arguments = command_of(lesson, options, ranks, timeout, stuck)
+    print(shown, flush=True)
+    return stream(arguments, timeout, stuck)
+
+
+def command_of(
+    lesson: ModuleType | str, options: tuple, ranks: int | None, timeout: float, stuck: float = 60
+) -> tuple[str, list[str]]:
+    """Return the shell command that runs a script, and the arguments with which Python does the same.
+
+    Raises LaunchError for what cannot be run. MNIST is made whole for a script that reads it.
+    """
     path = script_path(Path(lesson).stem if isinstance(lesson, str) else lesson)
     if not path.is_file():
         names = ", ".join(sorted(p.stem for p in path.parent.glob("*.py")))
@@ -55,8 +67,8 @@ def launch(
     if "datasets.MNIST" in path.read_text():
         mend(script)
     command = ["python"] if ranks is None else torchrun_command(ranks)
-    print("$ OMP_NUM_THREADS=1", shlex.join(command + script), flush=True)
-    return stream(script if ranks is None else ["-m", "torch.distributed.run", *command[1:], *script], timeout, stuck)
+    arguments = script if ranks is None else ["-m", "torch.distributed.run", *command[1:], *script]
+    return f"$ OMP_NUM_THREADS=1 {shlex.join(command + script)}", arguments
 
 
 def check_numbers(options: tuple, ranks: object, timeout: object, stuck: object) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import os
 import signal
 import sys
 import threading
@@ -48,6 +49,22 @@ def cpu_seconds(process: psutil.Process) -> float:
         return sum(process.cpu_times()[:2])
     except psutil.Error:
         return 0.0
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Tell whether a process has not ended; one that nobody has asked for its exit code yet has."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def exit_code(pid: int) -> int | None:
+    """Return the exit code of a process that has just ended, on Linux until its parent asks for it; else None."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as file:
+        state, *_, status = file.read().rpartition(")")[2].split()
+        return os.waitstatus_to_exitcode(int(status)) if state == "Z" else None
+    return None
 
 
 def children(pid: int) -> list[psutil.Process]:
