@@ -2,12 +2,16 @@
 
 import re
 from collections import defaultdict
+from itertools import product
 
 import pytest
+import torch
 from answers import IMPORTS, solutions, wrong_answers
 from notebook import opened
 
+from ddp_lessons.lesson6_score_and_resume import ResumableSampler
 from ddp_lessons.workbench.exercises.check import EXERCISES
+from ddp_lessons.workbench.exercises.rest import rest_of_epoch
 
 SOLUTIONS, WRONG = solutions(), wrong_answers()
 SIZES = [(name, size) for name in SOLUTIONS for size in sorted({4, 2, *EXERCISES[name].ranks}, reverse=True)]
@@ -70,6 +74,16 @@ def test_a_wrong_answer_fails_with_its_own_hint(notebook, wrong, size):
 def test_checks_start_with_two_ranks_and_go_on_with_four(notebook):
     notebook.run(SOLUTIONS["my_broadcast"])
     assert notebook.run("module.TIMEOUT = 10\ncheck(my_broadcast)") == "solved: on 2 and on 4 ranks\n"
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 3, 4])
+def test_the_rest_of_an_epoch_is_what_the_lessons_sampler_gives(world_size):
+    for samples, turns in product((12, 13, 23), range(4)):
+        sampler = ResumableSampler(range(samples), world_size, 0, drop_last=True)
+        order = torch.randperm(samples, generator=torch.Generator().manual_seed(0)).tolist()
+        for sampler.rank in range(world_size):
+            sampler.start = turns * world_size
+            assert list(sampler) == rest_of_epoch(order, sampler.start, sampler.rank, world_size)
 
 
 def test_an_unknown_mistake_is_told_without_a_hint(notebook):

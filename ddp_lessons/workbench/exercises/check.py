@@ -3,7 +3,18 @@
 import ast
 from collections.abc import Callable
 
-from ddp_lessons.workbench.exercises import accumulation, cases, ddp, fair_loss, mask, ranks, rate, sampler, strays
+from ddp_lessons.workbench.exercises import (
+    accumulation,
+    cases,
+    ddp,
+    fair_loss,
+    mask,
+    ranks,
+    rate,
+    rest,
+    sampler,
+    strays,
+)
 from ddp_lessons.workbench.exercises.exercise import Exercise, with_hint
 from ddp_lessons.workbench.on_ranks import call_on_ranks
 from ddp_lessons.workbench.ranks_in_cells import START
@@ -13,6 +24,7 @@ from ddp_lessons.workbench.source import in_notebook, source_of
 
 EXERCISES: dict[str, Exercise] = cases.EXERCISES | ranks.EXERCISES | sampler.EXERCISES | ddp.EXERCISES
 EXERCISES |= rate.EXERCISES | fair_loss.EXERCISES | accumulation.EXERCISES | mask.EXERCISES | strays.EXERCISES
+EXERCISES |= rest.EXERCISES
 TIMEOUT = 10  # seconds; a trial takes less than one
 
 
