@@ -72,6 +72,19 @@ def test_lesson_5_adds_an_alarm_and_a_schedule_to_lesson_4():
     assert len(changes) <= 70, "\n".join(changes)
 
 
+def test_lesson_6_adds_what_a_run_needs_to_be_killed():
+    lesson4, lesson6 = (script.read_text() for script in SCRIPTS if script.stem[:8] in ("lesson4_", "lesson6_"))
+    assert len(lesson6.splitlines()) <= 470
+    before, now = ({node.name for node in definitions(text)} for text in (lesson4, lesson6))
+    assert before - now == {"train_epoch", "evaluate"}
+    assert now - before == {
+        "resume_options", "load_data", "refuse_bad",  # the command line
+        "Training", "ResumableSampler", "random_states", "set_random_states", "seed_all", "train_to_the_end", "score",
+        "write_checkpoint", "checkpoints", "checksum", "newest_checkpoint", "read_state", "bare_weights",
+        "find_state", "refuse_unfit", "lock_folder", "listen_for_stop", "any_rank", "gather", "from_rank_0",
+    }  # fmt: skip
+
+
 def test_two_definitions_of_one_name_are_refused(tmp_path, monkeypatch):
     (tmp_path / "one.py").write_text("def helper():\n    return 1\n")
     (tmp_path / "two.py").write_text("def helper():\n    return 2\n\n\ndef other():\n    return helper()\n")

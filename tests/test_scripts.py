@@ -14,8 +14,8 @@ from ranks import run_script
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "data"
 SCRIPTS = sorted((ROOT / "scripts").glob("lesson*.py"))
-LESSON1, LESSON2, LESSON3, LESSON4, LESSON5 = (
-    next(s for s in SCRIPTS if f"lesson{n}_" in s.name) for n in (1, 2, 3, 4, 5)
+LESSON1, LESSON2, LESSON3, LESSON4, LESSON5, LESSON6 = (
+    next(s for s in SCRIPTS if f"lesson{n}_" in s.name) for n in (1, 2, 3, 4, 5, 6)
 )
 
 
@@ -23,12 +23,14 @@ LESSON1, LESSON2, LESSON3, LESSON4, LESSON5 = (
 def test_a_script_copied_alone_runs_in_another_folder(script, tmp_path):
     alone = Path(shutil.copy(script, tmp_path))
     options = ["--data", str(DATA), "--epochs", "1", "--samples", "64"] if '"--data"' in script.read_text() else []
-    assert run_script(alone, *options, folder=tmp_path) != [""]
-    rank_0, *others = run_script(alone, *options, folder=tmp_path, ranks=2)
+    plain, on_ranks = tmp_path / "plain", tmp_path / "ranks"
+    plain.mkdir(), on_ranks.mkdir()
+    assert run_script(alone, *options, folder=plain) != [""]
+    rank_0, *others = run_script(alone, *options, folder=on_ranks, ranks=2)
     assert rank_0 and (others == [""] or script == LESSON1)  # lesson 1 knows of no ranks
 
 
-@pytest.mark.parametrize("script", [LESSON1, LESSON4, LESSON5], ids=lambda script: script.stem)
+@pytest.mark.parametrize("script", [LESSON1, LESSON4, LESSON5, LESSON6], ids=lambda script: script.stem)
 def test_help_says_what_is_per_rank_and_what_is_scaled(script, tmp_path):
     [printed] = run_script(script, "--help", folder=tmp_path)
     printed = " ".join(printed.split())
