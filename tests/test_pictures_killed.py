@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from functools import cache
 from itertools import chain, product
 
 import pytest
@@ -12,12 +13,13 @@ from ranks import run_ranks
 from ddp_lessons.blocks.data import InMemory
 from ddp_lessons.blocks.model import build_model
 from ddp_lessons.lesson6_score_and_resume import Training
-from ddp_lessons.workbench.pictures.killed_run import KilledRun
+from ddp_lessons.workbench.pictures.killed_run import KilledRun, steps_left
 from ddp_lessons.workbench.pictures.picture import COLORS, HEIGHT, PAPER
 
 RUN = {"seed": 0, "global_batch": 12, "batch_size": 12, "lr": 0.01, "dropout": 0.0, "epochs": 1}
 
 
+@cache
 def by_hand() -> list[list[int]]:
     """Return the 96 samples, shuffled as epoch 0 does with seed 0, in blocks of 12: what each step reads."""
     order = torch.randperm(96, generator=torch.Generator().manual_seed(0)).tolist()
@@ -65,8 +67,7 @@ def assert_shown(picture: KilledRun) -> None:
     before, after, every, forgets, sigterm, killed = picture.values.values()
     saved, resumed, counts = play(every, forgets, sigterm, killed)
     steps = {0: dict.fromkeys(range(1, killed + 1)), 1: dict.fromkeys(resumed)}
-    for run, ranks in enumerate((before, after)):
-        boxes = drawn(picture)[run]
+    for run, (ranks, boxes) in enumerate(zip((before, after), drawn(picture), strict=True)):
         assert list(boxes) == list(chain(*by_hand()))
         for step, block in enumerate(by_hand(), start=1):
             for place, sample in enumerate(block):
@@ -75,6 +76,8 @@ def assert_shown(picture: KilledRun) -> None:
                 assert boxes[sample] == (reader, lost, read and not lost and counts[sample] > 1)
     above = {step: step for step in range(1, killed + 1)}, {step: saved + n for n, step in enumerate(resumed, start=1)}
     assert numbers_above(picture) == above
+    names = [shape.text for shape in shapes_of(picture) if (shape.text or "").startswith("rank ")]
+    assert names == [f"rank {rank}" for ranks in (before, after) for rank in range(ranks)]
     assert_said(picture, saved, killed, resumed, counts)
 
 
@@ -103,7 +106,7 @@ def test_every_box_is_that_of_a_run_played_by_hand():
 
 @pytest.mark.parametrize("forgets", [False, True])
 def test_what_is_filled_counts_once_unless_the_place_is_forgotten(forgets):
-    for before, after, every, killed in product(range(1, 5), range(1, 5), (1, 3, 8), range(1, 8)):
+    for before, after, every, killed in product(range(1, 5), range(1, 5), (1, 3, 8), (1, 4, 7)):
         runs = drawn(KilledRun(before, after, every, forgets, killed=killed))
         filled = Counter(sample for run in runs for sample in run if run[sample][0] is not None and not run[sample][1])
         saved = killed - killed % every
@@ -153,5 +156,6 @@ def test_the_readers_random_numbers_go_on_as_if_nothing_was_drawn():
     torch.manual_seed(5)
     wanted = torch.rand(3)
     torch.manual_seed(5)
+    steps_left.cache_clear()
     KilledRun(3, 3, 2, killed=5)
     assert torch.equal(torch.rand(3), wanted)

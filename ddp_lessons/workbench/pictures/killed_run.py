@@ -47,8 +47,8 @@ class KilledRun(Picture):
         killed: int = 7,
     ):
         super().__init__(
-            before=slider("ranks before", 1, 4, before),
-            after=slider("ranks after", 1, 4, after),
+            before=slider("first run on", 1, 4, before),
+            after=slider("resumed on", 1, 4, after),
             every=slider("save every", 1, STEPS, every),
             forgets=switch("resume forgets its place", forgets),
             sigterm=switch("SIGTERM, not SIGKILL", sigterm),
@@ -130,7 +130,7 @@ def run(y: float, ranks: int, steps: dict[int, Step], lost: set[int], twice: set
     for place, sample in enumerate(order):
         x, down = place_of(place)
         color, ink = color_of(readers[sample]) if sample in readers else (PAPER, INK)
-        shapes += draw_sample(x, y + down, sample, color, ink, sample in lost, sample in readers and sample in twice)
+        shapes += draw_sample(x, y + down, sample, color, ink, sample in lost, sample in twice)
     return shapes
 
 
