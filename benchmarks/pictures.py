@@ -18,6 +18,7 @@ HEAVY = {  # the most that each can be made to draw, and the control that is mov
     "ranks map": ("ranks_map", "RanksMap(4, 8, 0)", 2),
     "ring": ("ring", "RingAllReduce(8, 0)", 1),
     "unequal shares": ("shares", "UnequalShares(4, 2)", 3),
+    "killed run": ("killed_run", "KilledRun(4, 4, 1, forgets=True, killed=1)", 5),
     "DDP step": ("ddp_step", "DDPStep(on_ranks(4, record_steps))", 0),
 }
 IMPORTS = """from ddp_lessons.workbench import on_ranks

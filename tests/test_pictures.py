@@ -9,6 +9,7 @@ from drawn import assert_looks, corners
 from nbconvert import HTMLExporter
 from notebook import opened
 
+from ddp_lessons.workbench.pictures.killed_run import KilledRun
 from ddp_lessons.workbench.pictures.picture import color_of
 from ddp_lessons.workbench.pictures.ranks_map import RanksMap
 from ddp_lessons.workbench.pictures.ring import RingAllReduce
@@ -16,7 +17,7 @@ from ddp_lessons.workbench.pictures.sampler import SamplerExplorer
 from ddp_lessons.workbench.pictures.shares import UnequalShares
 from ddp_lessons.workbench.scripts import ROOT, Refused
 
-PICTURES = [SamplerExplorer, RanksMap, RingAllReduce, UnequalShares]
+PICTURES = [SamplerExplorer, RanksMap, RingAllReduce, UnequalShares, KilledRun]
 
 
 @pytest.mark.parametrize("kind", PICTURES)
@@ -91,6 +92,11 @@ def test_a_slider_goes_as_far_as_the_others_allow(kind, few, follows, most):
         lambda: UnequalShares(ranks=4, first=6),
         lambda: UnequalShares(images=-1),
         lambda: UnequalShares(weighted="yes"),
+        lambda: KilledRun(before=5),
+        lambda: KilledRun(after=0),
+        lambda: KilledRun(killed=8),
+        lambda: KilledRun(every=2.0),
+        lambda: KilledRun(sigterm=None),
     ],
 )
 def test_a_value_that_cannot_be_drawn_is_refused_in_a_sentence(make):

@@ -15,6 +15,7 @@ PICTURES = {
     "ranks_map": "from ddp_lessons.workbench.pictures.ranks_map import RanksMap\nRanksMap(2, 4, 3)",
     "ring": "from ddp_lessons.workbench.pictures.ring import RingAllReduce\nRingAllReduce(4, 3)",
     "shares": "from ddp_lessons.workbench.pictures.shares import UnequalShares\nUnequalShares(3, 2)",
+    "killed_run": "from ddp_lessons.workbench.pictures.killed_run import KilledRun\nKilledRun(4, 2)",
     "ddp_step": """import json
 from pathlib import Path
 from ddp_lessons.workbench.pictures.ddp_step import DDPStep
