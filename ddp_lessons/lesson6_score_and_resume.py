@@ -113,9 +113,10 @@ class Training:
 def refuse_unfit(state: dict, run: dict, model, world_size: int) -> None:
     """Raise ValueError, with the reason, unless `world_size` ranks can go on from `state` as the same run."""
     was = state["run"]
-    others = [f"--{name.replace('_', '-')} {was[name]}" for name in run if was[name] != run[name]]
+    others = [f"--{name.replace('_', '-')} {was.get(name)}" for name in run if was.get(name) != run[name]]
     if others:
-        raise ValueError(f"is of a run with {', '.join(others)}: give the same, or another --checkpoints")
+        others = ", ".join(others).replace("None", "left out")
+        raise ValueError(f"is of a run with {others}: give the same, or another --checkpoints")
     shapes = {name: weight.shape for name, weight in bare_weights(state["model"]).items()}
     if shapes != {name: weight.shape for name, weight in model.state_dict().items()}:
         raise ValueError("is of another model")

@@ -69,13 +69,16 @@ def write_checkpoint(state: dict, folder: str, keep: int) -> str:
 
 def newest_checkpoint(folder: str) -> tuple[str | None, bytes]:
     """Return the path and content of the last whole checkpoint in `folder`, if any; set the damaged aside."""
-    for path in reversed(checkpoints(folder)):
-        with open(path, "rb") as file:
-            content = file.read()
-        if f"-{checksum(content)}." in path:
-            return path, content
-        os.replace(path, f"{path}.damaged")
-        print(f"{path} is not what was written ({len(content)} bytes): now {path}.damaged, the one before is tried")
+    try:
+        for path in reversed(checkpoints(folder)):
+            with open(path, "rb") as file:
+                content = file.read()
+            if f"-{checksum(content)}." in path:
+                return path, content
+            os.replace(path, f"{path}.damaged")
+            print(f"{path} is not what was written ({len(content)} bytes): set aside, the one before is tried")
+    except OSError as error:
+        raise SystemExit(f"a checkpoint in {folder} cannot be read: {error}") from None
     return None, b""
 
 
@@ -84,10 +87,10 @@ def read_state(content: bytes) -> dict:
     try:
         state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
-        raise ValueError("holds more than tensors and numbers, which could be code") from None
-    except (EOFError, RuntimeError):
+        raise ValueError("holds more than tensors and numbers, which could be code: none of it was run") from None
+    except Exception:  # noqa: BLE001 (what is no file of torch's ends torch.load in any way)
         state = None
-    if not isinstance(state, dict) or "version" not in state:
+    if not isinstance(state, dict) or type(state.get("version")) is not int:
         raise ValueError("is no checkpoint of a training")
     if state["version"] > 1:
         raise ValueError(f"is of version {state['version']}, and this program reads version 1: use a newer one")
@@ -98,5 +101,6 @@ def bare_weights(weights: dict) -> dict:
     """Return weights under the names of the bare model: without what DDP (`module.`) and compile put before them."""
     weights = dict(weights)
     for prefix in ("_orig_mod.", "module.", "_orig_mod."):  # compiled and wrapped in either order
-        consume_prefix_in_state_dict_if_present(weights, prefix)
+        if all(name.startswith(prefix) for name in weights):  # else it is a part of the model that is named so
+            consume_prefix_in_state_dict_if_present(weights, prefix)
     return weights
