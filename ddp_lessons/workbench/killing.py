@@ -5,11 +5,14 @@ import contextlib
 import functools
 import os
 import signal as signals
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 
 import torch
 
+from ddp_lessons.blocks.checkpoint import checksum, read_state
 from ddp_lessons.workbench.launch import LaunchError, Run, command_of, why_it_failed
 from ddp_lessons.workbench.processes import held_back
 from ddp_lessons.workbench.watched import Watched
@@ -78,6 +81,32 @@ def watched(lesson: ModuleType | str, *options: object, ranks: int | None = 2) -
 def partial_is_there(run: Watched) -> bool:
     """Tell whether rank 0 is writing a checkpoint: its temporary file is there."""
     return os.path.exists(f"{run.folder}/partial")
+
+
+def seconds_into(seconds: float, training: bool = True) -> Callable[[Watched], bool]:
+    """Return a function that tells whether a run is so many seconds past its first line, or its ranks' start."""
+    begun = []
+
+    def reached(run: Watched) -> bool:
+        if not begun and (run.printed or not training):
+            begun.append(time.monotonic())
+        return bool(begun) and time.monotonic() > begun[0] + seconds
+
+    return reached
+
+
+def unreadable(paths: list[str]) -> list[str]:
+    """Return those of some checkpoints that are not whole; one that was deleted meanwhile, for a newer one, is none."""
+    broken = []
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            content = Path(path).read_bytes()
+            try:
+                whole = f"-{checksum(content)}." in path and read_state(content)
+            except ValueError:
+                whole = False
+            broken += [path] * (not whole)
+    return broken
 
 
 def same_state(one: object, other: object) -> bool:
