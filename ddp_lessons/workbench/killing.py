@@ -22,12 +22,13 @@ class Struck(Run):
     """The lines that a run printed which got a signal, and how it ended.
 
     `seconds` from the signal to the end of its last process; exit `codes` of the launcher and the ranks, None where
-    nobody saw one; what each rank `said` on stderr; who was `left` after the time-out, and was killed then.
+    nobody saw one; what they `said` on stderr; who was `left` after the time-out, and was killed then.
     """
 
     def __init__(self, run: Watched, left: list[str]):
         super().__init__(run.printed)
-        self.seconds, self.codes, self.said, self.left = run.seconds, run.codes, run.said(), left
+        self.seconds, self.codes, self.left = run.seconds, run.codes, left
+        self.said = {"launcher": run.launcher_said(), **{f"rank {rank}": text for rank, text in run.said().items()}}
 
 
 def with_signal(
@@ -76,6 +77,7 @@ def watched(lesson: ModuleType | str, *options: object, ranks: int | None = 2) -
             yield run
         finally:
             run.end()
+        run.raise_if_stopped()
 
 
 def partial_is_there(run: Watched) -> bool:
