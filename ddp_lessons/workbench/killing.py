@@ -5,11 +5,14 @@ import contextlib
 import functools
 import os
 import signal as signals
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 
 import torch
 
+from ddp_lessons.blocks.checkpoint import checksum, read_state
 from ddp_lessons.workbench.launch import LaunchError, Run, command_of, why_it_failed
 from ddp_lessons.workbench.processes import held_back
 from ddp_lessons.workbench.watched import Watched
@@ -19,12 +22,13 @@ class Struck(Run):
     """The lines that a run printed which got a signal, and how it ended.
 
     `seconds` from the signal to the end of its last process; exit `codes` of the launcher and the ranks, None where
-    nobody saw one; what each rank `said` on stderr; who was `left` after the time-out, and was killed then.
+    nobody saw one; what they `said` on stderr; who was `left` after the time-out, and was killed then.
     """
 
     def __init__(self, run: Watched, left: list[str]):
         super().__init__(run.printed)
-        self.seconds, self.codes, self.said, self.left = run.seconds, run.codes, run.said(), left
+        self.seconds, self.codes, self.left = run.seconds, run.codes, left
+        self.said = {"launcher": run.launcher_said(), **{f"rank {rank}": text for rank, text in run.said().items()}}
 
 
 def with_signal(
@@ -73,11 +77,38 @@ def watched(lesson: ModuleType | str, *options: object, ranks: int | None = 2) -
             yield run
         finally:
             run.end()
+        run.raise_if_stopped()
 
 
 def partial_is_there(run: Watched) -> bool:
     """Tell whether rank 0 is writing a checkpoint: its temporary file is there."""
     return os.path.exists(f"{run.folder}/partial")
+
+
+def seconds_into(seconds: float, training: bool = True) -> Callable[[Watched], bool]:
+    """Return a function that tells whether a run is so many seconds past its first line, or its ranks' start."""
+    begun = []
+
+    def reached(run: Watched) -> bool:
+        if not begun and (run.printed or not training):
+            begun.append(time.monotonic())
+        return bool(begun) and time.monotonic() > begun[0] + seconds
+
+    return reached
+
+
+def unreadable(paths: list[str]) -> list[str]:
+    """Return those of some checkpoints that are not whole; one that was deleted meanwhile, for a newer one, is none."""
+    broken = []
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            content = Path(path).read_bytes()
+            try:
+                whole = f"-{checksum(content)}." in path and read_state(content)
+            except ValueError:
+                whole = False
+            broken += [path] * (not whole)
+    return broken
 
 
 def same_state(one: object, other: object) -> bool:

@@ -52,15 +52,15 @@ def cpu_seconds(process: psutil.Process) -> float:
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Tell whether a process has not ended; one that nobody has asked for its exit code yet has."""
+    """Tell whether a process has not ended, with all its threads; one that waits for its parent to look at it has."""
     try:
-        return process.status() != psutil.STATUS_ZOMBIE
+        return process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1
     except psutil.NoSuchProcess:
         return False
 
 
 def exit_code(pid: int) -> int | None:
-    """Return the exit code of a process that has just ended, on Linux until its parent asks for it; else None."""
+    """Return the exit code of a process that has just ended, on Linux until its parent has looked at it; else None."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as file:
         state, *_, status = file.read().rpartition(")")[2].split()
         return os.waitstatus_to_exitcode(int(status)) if state == "Z" else None

@@ -39,8 +39,7 @@ class Watched(Program):
 
     def look(self) -> None:
         """See what there is now. Raises LaunchError if the stop button was pressed."""
-        if self.stops:
-            raise LaunchError("interrupted; all its processes were ended")
+        self.raise_if_stopped()
         self.there = checkpoints(self.folder)  # before the lines: what they tell of was there then
         self.written.update(set(self.there).difference(self.before))
         with contextlib.suppress(BlockingIOError):
@@ -52,6 +51,11 @@ class Watched(Program):
             self.searched = time.monotonic()
             ranks = {environment(child).get("RANK"): child for child in children(self.process.pid)}
             self.named |= {f"rank {rank}": ranks[rank] for rank in sorted(filter(None, ranks))}
+
+    def raise_if_stopped(self) -> None:
+        """Raise LaunchError if the stop button, or Ctrl-C, was pressed."""
+        if self.stops:
+            raise LaunchError("interrupted; all its processes were ended")
 
     def until(self, reached: Callable[["Watched"], bool], timeout: float = 60) -> bool:
         """Wait until all ranks are there and `reached(self)`; return False if the run ends before."""
@@ -88,8 +92,10 @@ class Watched(Program):
 
     def alive(self) -> list[str]:
         """Return the names of its living processes, and note the exit codes of those that have just ended."""
-        named = [name for name, process in self.named.items() if is_alive(process)]
-        for name, process in self.named.items():
+        launcher, *ranks = self.named  # the launcher is our child: it has ended once we have its exit code
+        self.codes[launcher] = self.process.poll()
+        named = [launcher] * (self.codes[launcher] is None) + [name for name in ranks if is_alive(self.named[name])]
+        for name in ranks:
             if self.codes.get(name) is None:
-                self.codes[name] = self.process.poll() if process.pid == self.process.pid else exit_code(process.pid)
+                self.codes[name] = exit_code(self.named[name].pid)
         return named or [f"process {process.pid}" for process in self.processes() if is_alive(process)]
