@@ -149,10 +149,11 @@ def train_to_the_end(training: Training, test_set, args, world_size: int, stop_a
         state = training.state_dict()
         from_rank_0(lambda: write_checkpoint(state, args.checkpoints, args.keep))
 
+    cpus = dist.new_group(backend="gloo") if dist.is_initialized() else None  # a card need not be waited for
     while training.sampler.epoch < args.epochs:
         start = time.perf_counter()
         for step in training.rest_of_epoch():
-            stop = any_rank(stop_asked(), training.device)
+            stop = any_rank(stop_asked(), cpus)
             if stop or step % args.checkpoint_every == 0:
                 save()
             if stop:

@@ -363,12 +363,12 @@ def write_checkpoint(state: dict, folder: str, keep: int) -> str:
     return path
 
 
-def any_rank(flag: bool, device) -> bool:
-    """Return, on every rank, whether `flag` holds on one: all ranks call it, at the same step."""
+def any_rank(flag: bool, group) -> bool:
+    """Return, on every rank, whether `flag` holds on one: all ranks of a gloo group call it, at the same step."""
     if not dist.is_initialized():
         return flag
-    flags = torch.tensor(int(flag), device=device)
-    dist.all_reduce(flags, dist.ReduceOp.MAX)
+    flags = torch.tensor(int(flag))
+    dist.all_reduce(flags, dist.ReduceOp.MAX, group)
     return bool(flags)
 
 
@@ -414,10 +414,11 @@ def train_to_the_end(training: Training, test_set, args, world_size: int, stop_a
         state = training.state_dict()
         from_rank_0(lambda: write_checkpoint(state, args.checkpoints, args.keep))
 
+    cpus = dist.new_group(backend="gloo") if dist.is_initialized() else None  # a card need not be waited for
     while training.sampler.epoch < args.epochs:
         start = time.perf_counter()
         for step in training.rest_of_epoch():
-            stop = any_rank(stop_asked(), training.device)
+            stop = any_rank(stop_asked(), cpus)
             if stop or step % args.checkpoint_every == 0:
                 save()
             if stop:

@@ -16,10 +16,10 @@ def listen_for_stop(launcher: int) -> Callable[[], bool]:
     return lambda: asked.is_set() or (dist.is_torchelastic_launched() and os.getppid() != launcher)
 
 
-def any_rank(flag: bool, device) -> bool:
-    """Return, on every rank, whether `flag` holds on one: all ranks call it, at the same step."""
+def any_rank(flag: bool, group) -> bool:
+    """Return, on every rank, whether `flag` holds on one: all ranks of a gloo group call it, at the same step."""
     if not dist.is_initialized():
         return flag
-    flags = torch.tensor(int(flag), device=device)
-    dist.all_reduce(flags, dist.ReduceOp.MAX)
+    flags = torch.tensor(int(flag))
+    dist.all_reduce(flags, dist.ReduceOp.MAX, group)
     return bool(flags)
