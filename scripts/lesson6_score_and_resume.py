@@ -13,7 +13,6 @@ import random
 import signal
 import socket
 import tempfile
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -437,9 +436,9 @@ def train_to_the_end(training: Training, test_set, args, world_size: int, stop_a
 
 def listen_for_stop(launcher: int) -> Callable[[], bool]:
     """Return a function that tells whether this rank shall stop: it got SIGTERM, or `launcher`, its torchrun, died."""
-    asked = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: asked.set())
-    return lambda: asked.is_set() or (dist.is_torchelastic_launched() and os.getppid() != launcher)
+    asked = []  # no threading.Event: a second SIGTERM in the middle of its set() would wait for itself
+    signal.signal(signal.SIGTERM, lambda *_: asked.append(True))
+    return lambda: bool(asked) or (dist.is_torchelastic_launched() and os.getppid() != launcher)
 
 
 def main() -> None:

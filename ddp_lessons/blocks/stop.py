@@ -2,7 +2,6 @@
 
 import os
 import signal
-import threading
 from collections.abc import Callable
 
 import torch
@@ -11,9 +10,9 @@ import torch.distributed as dist
 
 def listen_for_stop(launcher: int) -> Callable[[], bool]:
     """Return a function that tells whether this rank shall stop: it got SIGTERM, or `launcher`, its torchrun, died."""
-    asked = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: asked.set())
-    return lambda: asked.is_set() or (dist.is_torchelastic_launched() and os.getppid() != launcher)
+    asked = []  # no threading.Event: a second SIGTERM in the middle of its set() would wait for itself
+    signal.signal(signal.SIGTERM, lambda *_: asked.append(True))
+    return lambda: bool(asked) or (dist.is_torchelastic_launched() and os.getppid() != launcher)
 
 
 def any_rank(flag: bool, group) -> bool:
