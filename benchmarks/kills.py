@@ -25,7 +25,7 @@ from ddp_lessons.workbench.watched import Watched
 TRAINING = ["--samples", "6400", "--epochs", "2", "--checkpoint-every", "10", "--keep", "3", "--resume", "auto"]
 CHECKPOINTS, KEEP, GLOBAL_BATCH = 20, 3, 64
 VICTIMS, RANKS = ["rank 0", "rank 1", "launcher", "all"], [2, 4]
-PATIENCE = 300  # seconds; a rank whose launcher dies before they all have met ends itself after 120
+PATIENCE = 400  # seconds; a rank whose launcher dies before they all have met ends itself after 300
 
 
 @dataclass

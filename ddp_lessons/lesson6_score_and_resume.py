@@ -76,7 +76,8 @@ class Training:
     def backward(self, images, labels) -> None:
         """Leave the gradient of a batch, averaged over the ranks."""
         seen = nn.functional.dropout(images.to(self.device), self.run["dropout"])
-        nn.functional.cross_entropy(self.wrapped(seen), labels.to(self.device)).backward()
+        self.loss = nn.functional.cross_entropy(self.wrapped(seen), labels.to(self.device))
+        self.loss.backward()
 
     def rest_of_epoch(self) -> Iterator[int]:
         """Take the steps that are left of the epoch; after each, yield how many there have been since the start."""
@@ -94,20 +95,21 @@ class Training:
         """Return all of it, as tensors, numbers and strings. All ranks call it: each adds its random states."""
         parts = {name: getattr(self, name).state_dict() for name in ("model", "optimizer", "scheduler")}
         place = {"epoch": self.sampler.epoch, "start": self.sampler.start}
-        states = gather(random_states())
+        states = gather(random_states(self.device))
         return {"version": 1, "run": self.run, "step": self.step, "sampler": place, "random": states, **parts}
 
     def load_state_dict(self, state: dict) -> None:
         """Go back to a state that `state_dict` gave, on as many ranks or on others."""
-        self.backward(torch.zeros(1, 1, 28, 28), torch.zeros(1).long())  # DDP sorts its buckets after the first
+        self.backward(torch.zeros(2, 1, 28, 28), torch.zeros(2).long())  # DDP sorts its buckets after the first
         for name in ("optimizer", "scheduler"):
             getattr(self, name).load_state_dict(state[name])
         self.model.load_state_dict(bare_weights(state["model"]))
         self.step = state["step"]
         self.sampler.epoch, self.sampler.start = state["sampler"]["epoch"], state["sampler"]["start"]
-        seed_all(self.run["seed"] + self.step + self.rank)
-        for states in state["random"][self.rank : self.rank + 1]:  # none for a rank that was not there
-            set_random_states(states)
+        if self.rank < len(state["random"]):
+            set_random_states(state["random"][self.rank], self.device)
+        else:  # there was no such rank
+            seed_all(self.run["seed"] + self.step + self.rank)
 
 
 def refuse_unfit(state: dict, run: dict, model, world_size: int) -> None:
@@ -138,7 +140,8 @@ def find_state(args, run: dict, model, world_size: int) -> dict | None:
     except ValueError as error:
         before = "".join(f"; before it there is {path}" for path in checkpoints(args.checkpoints)[-2:-1])
         raise SystemExit(f"{path} {error}{before}") from None
-    print(f"resumed at step {state['step']}, written by {len(state['random'])} ranks")
+    batch, ranks = state["run"]["global_batch"], len(state["random"])
+    print(f"resumed at step {state['step']}, written by {ranks} ranks, with {batch} samples a step")
     return state
 
 
@@ -150,6 +153,8 @@ def train_to_the_end(training: Training, test_set, args, world_size: int, stop_a
         from_rank_0(lambda: write_checkpoint(state, args.checkpoints, args.keep))
 
     cpus = dist.new_group(backend="gloo") if dist.is_initialized() else None  # a card need not be waited for
+    if training.sampler.epoch == args.epochs:
+        from_rank_0(lambda: save_model(training.model, args.save) or print("nothing is left to train"))
     while training.sampler.epoch < args.epochs:
         start = time.perf_counter()
         for step in training.rest_of_epoch():
@@ -160,13 +165,14 @@ def train_to_the_end(training: Training, test_set, args, world_size: int, stop_a
                 if training.rank == 0:
                     print(f"saved at step {step}, and stopped: --resume auto goes on")
                 return
+        training.loss.item()  # waits for a card's last step
         seconds = time.perf_counter() - start
         loss, table = score(training.model, test_set, training.device, training.rank, world_size)
         epoch, accuracy = training.sampler.epoch + 1, table.trace() / table.sum()
         training.sampler.set_epoch(epoch)
         if training.rank == 0:
             print(f"epoch {epoch}: test loss {loss:.4f}, accuracy {accuracy:.2%}, trained in {seconds:.2f} s")
-            save_model(training.model, args.save)
+        from_rank_0(lambda: save_model(training.model, args.save))
         save()
 
 
@@ -179,14 +185,13 @@ def load_data(args):
     return load_mnist(args.data, train=True, samples=args.samples), load_mnist(args.data, train=False)
 
 
-def refuse_bad(options, args, samples: int, world_size: int) -> None:
+def refuse_bad(options, args) -> None:
     """Exit with a sentence if an option is out of its range."""
-    numbers = args.epochs, args.batch_size, args.checkpoint_every, args.keep, args.samples or 1
+    numbers = args.epochs, args.batch_size, args.checkpoint_every, args.keep, 1 if args.samples is None else args.samples
     rates = 0 < args.lr < float("inf") and 0 <= args.dropout < 1
-    too_few = samples < args.batch_size * world_size
-    if min(numbers) < 1 or not rates or too_few or os.path.exists(args.save) > os.path.isfile(args.save):
-        options.error("epochs, batch size, samples, steps to a checkpoint and how many to keep are numbers from 1, "
-                      "with a batch for each rank; --lr is above 0; --dropout is from 0 to below 1; --save is a file")
+    if min(numbers) < 1 or not rates or (os.path.exists(args.save) and not os.path.isfile(args.save)):
+        options.error("epochs, batch size, samples, steps to a checkpoint and how many to keep are numbers from 1; "
+                      "--lr is above 0; --dropout is from 0 to below 1; --save is a file")
 
 
 def main() -> None:
@@ -194,19 +199,21 @@ def main() -> None:
     options = resume_options()
     args = options.parse_args()
     launcher = os.getppid()
-    signal.alarm(120)  # had the launcher died by now, we would wait for the others for half an hour
+    signal.alarm(300)  # had the launcher died by now, we would wait for the others for half an hour
     device, rank, world_size = join_ranks()
     signal.alarm(0)
     distributed = dist.is_initialized()
     if rank == 0:
         print(f"ranks: {world_size}, device: {device}, group: {dist.get_backend() if distributed else None}")
     train_set, test_set = load_data(args)
-    refuse_bad(options, args, len(train_set), world_size)
+    refuse_bad(options, args)
     torch.manual_seed(args.seed)
     model = build_model(args.model).to(device)
     run = {name: getattr(args, name) for name in ("model", "epochs", "batch_size", "lr", "samples", "seed", "dropout")}
     state = from_rank_0(lambda: find_state(args, run, model, world_size))
     run["global_batch"] = state["run"]["global_batch"] if state else args.batch_size * world_size
+    if len(train_set) < run["global_batch"]:
+        options.error("--samples is too few: a step takes a batch for each rank")
     training = Training(model, train_set, run, device, rank, world_size)
     if state:
         training.load_state_dict(state)

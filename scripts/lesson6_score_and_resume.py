@@ -94,14 +94,13 @@ def load_data(args):
     return load_mnist(args.data, train=True, samples=args.samples), load_mnist(args.data, train=False)
 
 
-def refuse_bad(options, args, samples: int, world_size: int) -> None:
+def refuse_bad(options, args) -> None:
     """Exit with a sentence if an option is out of its range."""
-    numbers = args.epochs, args.batch_size, args.checkpoint_every, args.keep, args.samples or 1
+    numbers = args.epochs, args.batch_size, args.checkpoint_every, args.keep, 1 if args.samples is None else args.samples
     rates = 0 < args.lr < float("inf") and 0 <= args.dropout < 1
-    too_few = samples < args.batch_size * world_size
-    if min(numbers) < 1 or not rates or too_few or os.path.exists(args.save) > os.path.isfile(args.save):
-        options.error("epochs, batch size, samples, steps to a checkpoint and how many to keep are numbers from 1, "
-                      "with a batch for each rank; --lr is above 0; --dropout is from 0 to below 1; --save is a file")
+    if min(numbers) < 1 or not rates or (os.path.exists(args.save) and not os.path.isfile(args.save)):
+        options.error("epochs, batch size, samples, steps to a checkpoint and how many to keep are numbers from 1; "
+                      "--lr is above 0; --dropout is from 0 to below 1; --save is a file")
 
 
 def build_model(name: str) -> nn.Module:
@@ -144,13 +143,15 @@ def lock_folder(folder: str, seconds: int = 10) -> None:
         lock = os.open(f"{folder}/lock", os.O_RDWR | os.O_CREAT)  # stays open to the end
     except OSError as error:
         raise SystemExit(f"no checkpoints can be kept in {folder}: {error}") from None
-    for patience in reversed(range(seconds * 10)):
+    for attempt in range(seconds * 10):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
         except BlockingIOError:
             owner = os.pread(lock, 99, 0).decode()
-        if patience == seconds * 10 - 1:
+        except OSError as error:
+            raise SystemExit(f"{folder} cannot be locked, give a folder on another file system: {error}") from None
+        if attempt == 0:
             print(f"{folder} is in use by process {owner}: waiting up to {seconds} s for its end", flush=True)
         time.sleep(0.1)
     else:
@@ -171,8 +172,9 @@ def checksum(content: bytes) -> str:
 
 def newest_checkpoint(folder: str) -> tuple[str | None, bytes]:
     """Return the path and content of the last whole checkpoint in `folder`, if any; set the damaged aside."""
+    paths = checkpoints(folder)
     try:
-        for path in reversed(checkpoints(folder)):
+        for path in reversed(paths):
             with open(path, "rb") as file:
                 content = file.read()
             if f"-{checksum(content)}." in path:
@@ -181,6 +183,8 @@ def newest_checkpoint(folder: str) -> tuple[str | None, bytes]:
             print(f"{path} is not what was written ({len(content)} bytes): set aside, the one before is tried")
     except OSError as error:
         raise SystemExit(f"a checkpoint in {folder} cannot be read: {error}") from None
+    if paths:
+        print(f"no checkpoint in {folder} is whole: the run begins anew")
     return None, b""
 
 
@@ -236,7 +240,8 @@ def find_state(args, run: dict, model, world_size: int) -> dict | None:
     except ValueError as error:
         before = "".join(f"; before it there is {path}" for path in checkpoints(args.checkpoints)[-2:-1])
         raise SystemExit(f"{path} {error}{before}") from None
-    print(f"resumed at step {state['step']}, written by {len(state['random'])} ranks")
+    batch, ranks = state["run"]["global_batch"], len(state["random"])
+    print(f"resumed at step {state['step']}, written by {ranks} ranks, with {batch} samples a step")
     return state
 
 
@@ -268,20 +273,20 @@ def gather(value: object) -> list:
     return values
 
 
-def random_states() -> list:
+def random_states(device) -> list:
     """Return where every random number generator of this rank stands: Python's, numpy's, torch's, its card's."""
     name, keys, *rest = numpy.random.get_state()
-    card = torch.cuda.get_rng_state() if torch.cuda.is_available() else None
+    card = None if device.type == "cpu" else torch.get_device_module(device).get_rng_state()
     return [random.getstate(), (name, keys.tolist(), *rest), torch.get_rng_state(), card]
 
 
-def set_random_states(states: list) -> None:
+def set_random_states(states: list, device) -> None:
     """Put every random number generator of this rank where it stood."""
     random.setstate(states[0])
     numpy.random.set_state(states[1])
     torch.set_rng_state(states[2])
-    if states[3] is not None and torch.cuda.is_available():
-        torch.cuda.set_rng_state(states[3])
+    if states[3] is not None and device.type != "cpu":
+        torch.get_device_module(device).set_rng_state(states[3])
 
 
 class Training:
@@ -304,7 +309,8 @@ class Training:
     def backward(self, images, labels) -> None:
         """Leave the gradient of a batch, averaged over the ranks."""
         seen = nn.functional.dropout(images.to(self.device), self.run["dropout"])
-        nn.functional.cross_entropy(self.wrapped(seen), labels.to(self.device)).backward()
+        self.loss = nn.functional.cross_entropy(self.wrapped(seen), labels.to(self.device))
+        self.loss.backward()
 
     def rest_of_epoch(self) -> Iterator[int]:
         """Take the steps that are left of the epoch; after each, yield how many there have been since the start."""
@@ -322,20 +328,21 @@ class Training:
         """Return all of it, as tensors, numbers and strings. All ranks call it: each adds its random states."""
         parts = {name: getattr(self, name).state_dict() for name in ("model", "optimizer", "scheduler")}
         place = {"epoch": self.sampler.epoch, "start": self.sampler.start}
-        states = gather(random_states())
+        states = gather(random_states(self.device))
         return {"version": 1, "run": self.run, "step": self.step, "sampler": place, "random": states, **parts}
 
     def load_state_dict(self, state: dict) -> None:
         """Go back to a state that `state_dict` gave, on as many ranks or on others."""
-        self.backward(torch.zeros(1, 1, 28, 28), torch.zeros(1).long())  # DDP sorts its buckets after the first
+        self.backward(torch.zeros(2, 1, 28, 28), torch.zeros(2).long())  # DDP sorts its buckets after the first
         for name in ("optimizer", "scheduler"):
             getattr(self, name).load_state_dict(state[name])
         self.model.load_state_dict(bare_weights(state["model"]))
         self.step = state["step"]
         self.sampler.epoch, self.sampler.start = state["sampler"]["epoch"], state["sampler"]["start"]
-        seed_all(self.run["seed"] + self.step + self.rank)
-        for states in state["random"][self.rank : self.rank + 1]:  # none for a rank that was not there
-            set_random_states(states)
+        if self.rank < len(state["random"]):
+            set_random_states(state["random"][self.rank], self.device)
+        else:  # there was no such rank
+            seed_all(self.run["seed"] + self.step + self.rank)
 
 
 def write_checkpoint(state: dict, folder: str, keep: int) -> str:
@@ -360,6 +367,18 @@ def write_checkpoint(state: dict, folder: str, keep: int) -> str:
     except OSError as error:
         raise SystemExit(f"no checkpoint of step {state['step']} in {folder}, older ones are kept: {error}") from None
     return path
+
+
+def save_model(model, path: str) -> None:
+    """Write the weights of `model` to `path`, whole or not at all, whenever we may be killed."""
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".partial-", dir=os.path.dirname(path) or ".") as folder:
+            with open(f"{folder}/weights", "wb", buffering=0) as file:
+                torch.save(model.state_dict(), file)
+            os.replace(f"{folder}/weights", path)
+    except (OSError, RuntimeError) as error:
+        raise SystemExit(f"{path} was not saved, and is as it was: {error.__context__ or error}") from None
 
 
 def any_rank(flag: bool, group) -> bool:
@@ -394,18 +413,6 @@ def score(model, samples, device, rank: int, world_size: int, classes: int = 10)
     return sums[-1].item() / len(samples), sums[:-1].view(classes, classes).long().cpu()
 
 
-def save_model(model, path: str) -> None:
-    """Write the weights of `model` to `path`, whole or not at all, whenever we may be killed."""
-    try:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".partial-", dir=os.path.dirname(path) or ".") as folder:
-            with open(f"{folder}/weights", "wb", buffering=0) as file:
-                torch.save(model.state_dict(), file)
-            os.replace(f"{folder}/weights", path)
-    except (OSError, RuntimeError) as error:
-        raise SystemExit(f"{path} was not saved, and is as it was: {error.__context__ or error}") from None
-
-
 def train_to_the_end(training: Training, test_set, args, world_size: int, stop_asked) -> None:
     """Train to the end, or until one rank is asked to stop; write checkpoints on the way."""
 
@@ -414,6 +421,8 @@ def train_to_the_end(training: Training, test_set, args, world_size: int, stop_a
         from_rank_0(lambda: write_checkpoint(state, args.checkpoints, args.keep))
 
     cpus = dist.new_group(backend="gloo") if dist.is_initialized() else None  # a card need not be waited for
+    if training.sampler.epoch == args.epochs:
+        from_rank_0(lambda: save_model(training.model, args.save) or print("nothing is left to train"))
     while training.sampler.epoch < args.epochs:
         start = time.perf_counter()
         for step in training.rest_of_epoch():
@@ -424,13 +433,14 @@ def train_to_the_end(training: Training, test_set, args, world_size: int, stop_a
                 if training.rank == 0:
                     print(f"saved at step {step}, and stopped: --resume auto goes on")
                 return
+        training.loss.item()  # waits for a card's last step
         seconds = time.perf_counter() - start
         loss, table = score(training.model, test_set, training.device, training.rank, world_size)
         epoch, accuracy = training.sampler.epoch + 1, table.trace() / table.sum()
         training.sampler.set_epoch(epoch)
         if training.rank == 0:
             print(f"epoch {epoch}: test loss {loss:.4f}, accuracy {accuracy:.2%}, trained in {seconds:.2f} s")
-            save_model(training.model, args.save)
+        from_rank_0(lambda: save_model(training.model, args.save))
         save()
 
 
@@ -446,19 +456,21 @@ def main() -> None:
     options = resume_options()
     args = options.parse_args()
     launcher = os.getppid()
-    signal.alarm(120)  # had the launcher died by now, we would wait for the others for half an hour
+    signal.alarm(300)  # had the launcher died by now, we would wait for the others for half an hour
     device, rank, world_size = join_ranks()
     signal.alarm(0)
     distributed = dist.is_initialized()
     if rank == 0:
         print(f"ranks: {world_size}, device: {device}, group: {dist.get_backend() if distributed else None}")
     train_set, test_set = load_data(args)
-    refuse_bad(options, args, len(train_set), world_size)
+    refuse_bad(options, args)
     torch.manual_seed(args.seed)
     model = build_model(args.model).to(device)
     run = {name: getattr(args, name) for name in ("model", "epochs", "batch_size", "lr", "samples", "seed", "dropout")}
     state = from_rank_0(lambda: find_state(args, run, model, world_size))
     run["global_batch"] = state["run"]["global_batch"] if state else args.batch_size * world_size
+    if len(train_set) < run["global_batch"]:
+        options.error("--samples is too few: a step takes a batch for each rank")
     training = Training(model, train_set, run, device, rank, world_size)
     if state:
         training.load_state_dict(state)

@@ -16,7 +16,7 @@ def state(step: int = 1, epoch: int = 0, weights=None, **changes) -> dict:
     weights = build_model("linear").state_dict() if weights is None else weights
     place = {"epoch": epoch, "start": 64}
     whole = {"version": 1, "run": {**RUN, "global_batch": 64}, "step": step, "sampler": place, "model": weights}
-    return {**whole, "optimizer": {}, "scheduler": {}, "random": [random_states()] * 2, **changes}
+    return {**whole, "optimizer": {}, "scheduler": {}, "random": [random_states(torch.device("cpu"))] * 2, **changes}
 
 
 def find(folder, world_size: int = 2, resume: str | None = "auto", **run):

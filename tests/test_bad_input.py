@@ -52,8 +52,8 @@ def test_lesson_5_does_not_train_on_bad_options(options, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", ["--checkpoint-every 0", "--keep 0", "--epochs 0", "--batch-size 0", "--samples 31", "--lr nan",
-                "--lr 0", "--dropout 1", "--dropout -0.1", "--save /dev/null", "--resume always",
+    "options", ["--checkpoint-every 0", "--keep 0", "--epochs 0", "--batch-size 0", "--lr nan", "--lr 0",
+                "--samples 0", "--dropout 1", "--dropout -0.1", "--save /dev/null", "--resume always",
                 "--checkpoint-every 1.5"],
 )  # fmt: skip
 def test_lesson_6_does_not_train_on_bad_options(options, tmp_path):

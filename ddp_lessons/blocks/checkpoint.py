@@ -69,8 +69,9 @@ def write_checkpoint(state: dict, folder: str, keep: int) -> str:
 
 def newest_checkpoint(folder: str) -> tuple[str | None, bytes]:
     """Return the path and content of the last whole checkpoint in `folder`, if any; set the damaged aside."""
+    paths = checkpoints(folder)
     try:
-        for path in reversed(checkpoints(folder)):
+        for path in reversed(paths):
             with open(path, "rb") as file:
                 content = file.read()
             if f"-{checksum(content)}." in path:
@@ -79,6 +80,8 @@ def newest_checkpoint(folder: str) -> tuple[str | None, bytes]:
             print(f"{path} is not what was written ({len(content)} bytes): set aside, the one before is tried")
     except OSError as error:
         raise SystemExit(f"a checkpoint in {folder} cannot be read: {error}") from None
+    if paths:
+        print(f"no checkpoint in {folder} is whole: the run begins anew")
     return None, b""
 
 

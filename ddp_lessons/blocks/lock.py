@@ -16,13 +16,15 @@ def lock_folder(folder: str, seconds: int = 10) -> None:
         lock = os.open(f"{folder}/lock", os.O_RDWR | os.O_CREAT)  # stays open to the end
     except OSError as error:
         raise SystemExit(f"no checkpoints can be kept in {folder}: {error}") from None
-    for patience in reversed(range(seconds * 10)):
+    for attempt in range(seconds * 10):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
         except BlockingIOError:
             owner = os.pread(lock, 99, 0).decode()
-        if patience == seconds * 10 - 1:
+        except OSError as error:
+            raise SystemExit(f"{folder} cannot be locked, give a folder on another file system: {error}") from None
+        if attempt == 0:
             print(f"{folder} is in use by process {owner}: waiting up to {seconds} s for its end", flush=True)
         time.sleep(0.1)
     else:
