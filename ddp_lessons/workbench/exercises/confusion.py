@@ -30,7 +30,7 @@ def samples_of(samples: int, classes: int) -> tuple[torch.Tensor, torch.Tensor, 
     """Return images, labels and a model's answers. All pixels of an image are its number, so that it is known again."""
     generator = torch.Generator().manual_seed(samples)
     labels, others = torch.randint(classes, (2, samples), generator=generator)
-    answers = torch.where(torch.rand(samples, generator=generator) < 0.5, labels, others)
+    answers = torch.where(torch.rand(samples, generator=generator) < 0.3, labels, others)
     return torch.arange(float(samples)).view(-1, 1, 1, 1).repeat(1, 1, 2, 2), labels, answers
 
 
@@ -67,7 +67,7 @@ def judge(results: list[list[dict]]) -> str:
     """Return what is wrong, by case and then by rank: with the tables, the work of each rank, and the messages."""
     for case, outputs in zip(CASES, zip(*results, strict=True), strict=True):
         where = f"of {case[0]} samples in {case[1]} classes, "
-        if wrong := wrong_table(case, outputs) or wrong_work(case, outputs) or wrong_messages(outputs):
+        if wrong := wrong_table(case, outputs) or wrong_work(case, outputs) or wrong_messages(case, outputs):
             return where + wrong
     return ""
 
@@ -91,14 +91,23 @@ def total(table: object) -> float:
     return sum(number for number in chain(*lines) if isinstance(number, int | float))
 
 
+def shape(table: object) -> list[int]:
+    """Return the length of a table's lines, by line; no length if it is none."""
+    return [len(line) for line in table if isinstance(line, list)] if isinstance(table, list) else []
+
+
 def mistakes(case: tuple[int, int], outputs: tuple[dict], wanted: list[list[int]]) -> dict[str, bool]:
     """Return hints for tables that were given, by rank."""
     given, tested = [output["table"] for output in outputs], [output["tested"] for output in outputs]
     right, of_all = [same(table, wanted) for table in given], list(chain(*tested))
     together = same(given, [counts(of_all, *case)] * len(given))
     across = [list(line) for line in zip(*wanted, strict=True)]
+    once = [torch.tensor(counts(numbers, *case)).clamp(max=1) for numbers in tested]
     diagonal = [[n * (row == column) for column, n in enumerate(line)] for row, line in enumerate(wanted)]
     return {
+        "the table has a line for each label and a column for each answer: `classes` of both": (
+            not any(shape(table) == shape(wanted) for table in given)
+        ),
         f"rank {right.index(True) if any(right) else 0} has the table of all samples, and every rank must": any(right),
         "that is the table of the rank's own share: the others' counts are to be added": (
             same(given, [counts(numbers, *case) for numbers in tested])
@@ -110,6 +119,9 @@ def mistakes(case: tuple[int, int], outputs: tuple[dict], wanted: list[list[int]
             together and len(of_all) > len(set(of_all))
         ),
         "some samples were left out: shares need not be equally long here": together and len(of_all) < case[0],
+        "`table[labels, answers] += 1` adds 1 once, however often a pair comes: bincount counts": (
+            same(given, [sum(once).tolist()] * len(given))
+        ),
         "the label goes down, and the answer across": same(given, [across] * len(given)),
         "wrong answers count as well: they stand off the diagonal": same(given, [diagonal] * len(given)),
         "counts are asked for, and not parts of the whole": all(abs(total(table) - 1) < 1e-3 for table in given),
@@ -127,7 +139,7 @@ def wrong_work(case: tuple[int, int], outputs: tuple[dict]) -> str:
     return ""
 
 
-def wrong_messages(outputs: tuple[dict]) -> str:
+def wrong_messages(case: tuple[int, int], outputs: tuple[dict]) -> str:
     """Return what is wrong with what the ranks said, "" if it was one all-reduce of numbers that count well."""
     calls = [said["call"] for said in outputs[0]["heard"] if "dtype" in said]
     if calls != ["allreduce"]:
@@ -136,9 +148,12 @@ def wrong_messages(outputs: tuple[dict]) -> str:
         return with_hint(f"the table is right, but {said}; right is one all_reduce", hint)
     if outputs[0]["unwaited"]:
         return with_hint("the table is right, but all_reduce was left without a wait; right is to wait", NOT_WAITED)
-    kind = outputs[0]["heard"][0]["dtype"].removeprefix("torch.")
+    sent, kind = outputs[0]["heard"][0]["bytes"], outputs[0]["heard"][0]["dtype"].removeprefix("torch.")
+    if sent > (most := case[1] ** 2 * 8):
+        hint = "with more samples the table stays as small as it is: let that go round, and not the answers"
+        return with_hint(f"the table is right, but {sent} bytes were added up; right is {most}, or fewer", hint)
     if kind not in COUNT_WELL:
-        hint = "float32 holds 16777216, but not 16777217: a count that is added up in it can stand still"
+        hint = "uint8 begins again after 255, and float32 stands still: it holds 16777216, and not 16777217"
         return with_hint(f"the table is right, but {kind} was added up; right is a kind that counts on, as int64", hint)
     return ""
 
@@ -151,6 +166,7 @@ def hint(outcome: Outcome) -> str:
             "bincount ends at the largest number that it meets, which differs from share to share: `minlength`": (
                 "is invalid for input of size" in said or "op.preamble.length" in said + outcome.last_words
             ),
+            "`predict` takes a batch: `images[3:4]` is one of a single image": "images have the shape" in said,
             "with fewer samples than ranks some shares are empty, and torch.chunk, for one, gives none": (
                 "IndexError" in said
             ),

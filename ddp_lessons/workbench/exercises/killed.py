@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
-PATIENCE = 3  # seconds until a copy that does not end is ended
+PATIENCE = 2  # seconds until a copy that does not end is ended
 
 
 def in_a_copy(work: Callable[[], object]) -> object:

@@ -16,8 +16,9 @@ def judge(results: list[dict[str, list]]) -> str:
     """Return what is wrong: with the file, when killed, with the order of what was done, when it cannot be written."""
     for output in results:
         wrongs = [wrong_file(facts) for facts in output["plain"]]
+        wrongs += [wrong_order(output["notes"])]
         wrongs += [wrong_when_killed(facts) for facts in output["killed"]]
-        wrongs += [wrong_order(output["notes"] or [])]
+        wrongs += [wrong_way(output["notes"])]
         wrongs += [wrong_failure(facts, "on a full disk") for facts in output["full"]]
         wrongs += [wrong_failure(facts, "where `path` is a folder") for facts in output["no_name"]]
         if wrong := next(filter(None, wrongs), ""):
@@ -52,12 +53,22 @@ def wrong_when_killed(facts: dict) -> str:
     return ""
 
 
+def renames(notes: list[dict]) -> list[dict]:
+    """Return the notes of when a file got the name."""
+    return [note for note in notes if note["call"] == "rename"]
+
+
+def wrong_way(notes: list[dict]) -> str:
+    """Return what is wrong where no file got the name, and yet it is there; "" if one did."""
+    hint = "Python hears nothing of it: who says that it is a single step?"
+    return "" if renames(notes) else with_hint("the name was not given by os.replace; right is that it is", hint)
+
+
 def wrong_order(notes: list[dict]) -> str:
-    """Return what is wrong with what was done, in which order, for a machine that goes down."""
-    renames = [note for note in notes if note["call"] == "rename" and note["target"].endswith("/weights")]
-    if not renames:
-        return "the file did not get its name by os.replace; right is that it does"
-    rename = renames[-1]
+    """Return what is wrong with where the new file comes from, and with what was on the disk when it got its name."""
+    if not renames(notes):
+        return ""  # written in place, as is seen when it is killed
+    rename = renames(notes)[-1]
     if not rename["source"].startswith(os.path.dirname(rename["target"]) + "/"):
         hint = "another folder can be another disk, and os.replace cannot go from one to another: the folder of `path`"
         return with_hint(f"the new file came from {rename['source']}; right is the same folder", hint)
@@ -72,9 +83,7 @@ def wrong_order(notes: list[dict]) -> str:
 def order_mistakes(syncs: list[dict], early: list[int]) -> dict[str, bool]:
     """Return hints for a file that was not on the disk; `early` are the bytes of each fsync before it got its name."""
     return {
-        "an open file holds back what was written to it: `flush()` hands it to the system, before os.fsync": bool(
-            early
-        ),
+        "os.fsync brings to the disk what the system has: until `flush()`, an open file holds some back": bool(early),
         "os.fsync comes too late: a machine that goes down before it leaves the name, and no content": bool(syncs),
         "when the machine goes down, a file can have its name and not yet its content: os.fsync brings that to the "
         "disk": True,
@@ -87,10 +96,19 @@ def wrong_failure(facts: dict, where: str) -> str:
     if facts["raised"] is None:
         return f"{where}, save_whole did not come back; right is that it raises the OSError"
     if facts["found"] != before:
-        return with_hint(f"{where}, save_whole left {facts['found']}; right is {before}", IN_PLACE)
+        hint = (
+            IN_PLACE
+            if facts["raised"]
+            else "opened with `buffering=0`, a file writes what there is room for, and only "
+        )
+        hint += "says how much that was" * (not facts["raised"])
+        return with_hint(f"{where}, save_whole left {facts['found']}; right is {before}", hint)
     if not facts["raised"]:
         hint = "who calls takes it for saved: let the exception through, or raise it again"
         return with_hint(f"{where}, save_whole came back as if it had saved; right is that it raises the OSError", hint)
+    if facts["why"] and facts["why"] not in facts["raised"]:
+        hint = "an error while it clears away hides the one that made it necessary"
+        return with_hint(f"{where}, save_whole raised {facts['raised']}; right is to raise the OSError", hint)
     if facts["beside"]:
         hint = "whatever fails, the writing or the renaming: take the temporary file away, and let the exception go on"
         return with_hint(f"{where}, save_whole left {facts['beside'][0]!r} behind; right is no other file", hint)

@@ -1,5 +1,6 @@
 """What an attempt to save a file leaves: undisturbed, killed on the way, on a full disk."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from unittest.mock import patch
 
 from ddp_lessons.workbench.exercises.killed import in_a_copy, killed_at, noted, outcome, with_full_disk
 
-OLD, NEW = b"old content " * 800, b"the new one " * 500  # less than what an open file holds back until it is flushed
+OLD, NEW = b"old content " * 400, b"the new one " * 250  # less than what an open file holds back until it is flushed
 ROOM = 1000  # bytes that the full disk has left
 MOMENTS = 20  # at most, in which it is killed
 OTHER = "other"  # a file beside it, which is nobody's business
@@ -31,7 +32,8 @@ class Place:
             return "no file"
         with open(self.path, "rb") as file:
             content = file.read()
-        return {OLD: "the old content", NEW: "the new content"}.get(content, f"{len(content)} bytes of something else")
+        words = {OLD: "the old content", NEW: "the new content", b"": "an empty file"}
+        return words.get(content, f"{len(content)} bytes that are neither")
 
     @property
     def beside(self) -> dict[str, bool]:
@@ -74,9 +76,11 @@ def try_save(attempt: Callable) -> dict[str, list]:
         outputs["killed"] += kills(attempt, has_old)
         with place(has_old) as at:
             raised = with_full_disk(ROOM, partial(attempt, NEW, at.path))
-            outputs["full"].append(at.facts() | {"raised": raised})
+            outputs["full"].append(at.facts() | {"raised": raised, "why": os.strerror(errno.EFBIG)})
     with place(has_old=True) as at:
-        outputs["notes"] = noted(attempt.__globals__, partial(attempt, NEW, at.path))
+        notes = noted(attempt.__globals__, partial(attempt, NEW, at.path)) or []
+        target = os.path.realpath(at.path)
+        outputs["notes"] = [note for note in notes if note["call"] == "sync" or note["target"] == target]
     return outputs | {"no_name": [no_name(attempt)]}
 
 
@@ -101,4 +105,4 @@ def no_name(attempt: Callable) -> dict:
     with place(has_old=False) as at:
         os.mkdir(at.path)
         raised = in_a_copy(partial(outcome, partial(attempt, NEW, at.path)))
-        return at.facts() | {"raised": raised}
+        return at.facts() | {"raised": raised, "why": ""}

@@ -5,7 +5,9 @@ from collections.abc import Callable
 import torch
 import torch.distributed as dist
 
+from ddp_lessons.workbench.exercises.buckets import NOT_WAITED, unwaited
 from ddp_lessons.workbench.exercises.exercise import Exercise, first_hint, readable, same, with_hint
+from ddp_lessons.workbench.exercises.listen import Listening, hearing_waits
 from ddp_lessons.workbench.exercises.small_ddp import out_of_step
 from ddp_lessons.workbench.on_ranks import Outcome
 
@@ -23,7 +25,7 @@ NOBODY, RANK_1, RANK_0, LAST, ALL, TWO, LATE = CASES = [  # who is asked to stop
 
 def asked_in(case: list[list[int]], rank: int, world_size: int) -> int:
     """Return the step in which a rank is asked to stop, one that never comes if it is not."""
-    return min([step for who, step in case if who % world_size == rank and who < world_size], default=2 * MOST)
+    return min([step for who, step in case if who % world_size == rank and who < world_size], default=9 * MOST)
 
 
 def right_steps(case: list[list[int]], world_size: int) -> int:
@@ -53,30 +55,32 @@ def try_steps(attempt: Callable, cases: list) -> list[dict]:
     """Return how many steps this rank has done in each case, and how many the attempt says there were."""
     outputs = []
     for case in cases:
-        steps = Steps(asked_in(case, dist.get_rank(), dist.get_world_size()))
-        given = attempt(steps.asked, steps.step, MOST)
-        outputs.append({"given": given, "done": steps.done})
+        steps, heard = Steps(asked_in(case, dist.get_rank(), dist.get_world_size())), []
+        with Listening(heard), hearing_waits(heard):
+            given = attempt(steps.asked, steps.step, MOST)
+        outputs.append({"given": given, "done": steps.done, "unwaited": unwaited(heard)})
         dist.barrier()  # a rank that is done with this case must not be taken for one that is stuck in the next
     return outputs
 
 
 def judge(results: list[list[dict]]) -> str:
     """Return what is wrong with the steps, by case and then by rank."""
-    world_size = len(results)
-    failed = [case for case, outputs in zip(CASES, zip(*results, strict=True), strict=True) if wrong(case, outputs)]
-    for case, outputs in zip(CASES, zip(*results, strict=True), strict=True):
+    cases = list(zip(CASES, zip(*results, strict=True), strict=True))
+    failed = [case for case, outputs in cases if wrong(case, outputs)]
+    if any(output["unwaited"] for outputs in results for output in outputs):
+        return with_hint("an all_reduce was left without a wait; right is to wait", NOT_WAITED)
+    for case, outputs in cases:
         if said := wrong(case, outputs):
-            asked = [
-                f"rank {rank} in step {asked_in(case, rank, world_size)}" for rank in ranks_asked(case, world_size)
-            ]
-            who = f"{' and '.join(asked)} was asked to stop" if asked else "nobody was asked to stop"
-            return with_hint(f"{who}, and {said}", first_hint(mistakes(case, outputs, failed)))
+            said = f"{who_is_asked(case, len(outputs))}, and {said}"
+            return with_hint(said, first_hint(mistakes(case, outputs, failed)))
     return ""
 
 
-def ranks_asked(case: list[list[int]], world_size: int) -> list[int]:
-    """Return the ranks that are asked to stop."""
-    return [rank for rank in range(world_size) if asked_in(case, rank, world_size) <= MOST]
+def who_is_asked(case: list[list[int]], world_size: int) -> str:
+    """Return, for instance, "rank 1 was asked to stop in step 3"."""
+    steps = {rank: asked_in(case, rank, world_size) for rank in range(world_size)}
+    asked = [f"rank {rank} was asked to stop in step {step}" for rank, step in steps.items() if step <= MOST]
+    return " and ".join(asked) or "nobody was asked to stop"
 
 
 def wrong(case: list[list[int]], outputs: tuple[dict]) -> str:
@@ -92,16 +96,15 @@ def wrong(case: list[list[int]], outputs: tuple[dict]) -> str:
 def mistakes(case: list[list[int]], outputs: tuple[dict], failed: list) -> dict[str, bool]:
     """Return hints for a case; `failed` are all cases with a mistake."""
     right, done, given = right_steps(case, len(outputs)), outputs[0]["done"], [output["given"] for output in outputs]
+    to_the_end, unheard = done == MOST, [case for case in (RANK_0, RANK_1, LAST) if case in failed]
     return {
         "all ranks left in time: return how many steps were done, on every rank": done == right,
-        "the steps went on to the end: ask and agree after each of them": done == MOST
-        and same(given, [right] * len(given)),
-        "only rank 0's wish is heard: any rank can be the one that is asked": (
-            done == MOST and RANK_0 not in failed and ALL not in failed
+        "the steps went on to the end: ask and agree after each of them": (
+            to_the_end and same(given, [right] * len(given))
         ),
-        "all ranks must wish it for that to stop: one is enough": done == MOST
-        and RANK_0 in failed
-        and ALL not in failed,
+        "only rank 0's wish is heard: any rank can be the one that is asked": to_the_end and unheard == [RANK_1, LAST],
+        "some rank's wish is not heard: any rank can be the one that is asked": to_the_end and 0 < len(unheard) < 3,
+        "all ranks must wish it for that to stop: one is enough": to_the_end and ALL not in failed,
         "more than one can be asked at the same time: what is the sum then?": case == ALL and done > right,
         "all ranks left, and too late: agree after each step, and leave before the next": right < done < MOST,
         "all ranks left, and too early: was anybody asked?": done < right,
