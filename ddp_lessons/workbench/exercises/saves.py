@@ -41,7 +41,7 @@ class Place:
         folders = os.walk(self.folder)
         paths = [os.path.join(folder, name) for folder, inner, files in folders for name in inner + files]
         others = [path for path in paths if path != self.path]
-        return {os.path.relpath(path, self.folder): os.path.getsize(path) > 0 for path in others}
+        return {os.path.relpath(path, self.folder): os.lstat(path).st_size > 0 for path in others}
 
     def look(self) -> tuple:
         """Return all that can be seen from outside."""
