@@ -9,6 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDED = re.compile(r"<details><summary>One answer</summary>.*?```python\n(.*?)```", re.DOTALL)
 IMPORTS = """
+import os
+
 import torch
 import torch.distributed as dist
 from torch import nn

@@ -104,6 +104,12 @@ def test_a_rank_may_be_asked_for_by_an_imported_name(notebook):
     assert tried(notebook, right, "mask_of", (2,)) == "solved: on 2 ranks\n"
 
 
+def test_a_file_may_be_synced_by_an_imported_name(notebook):
+    notebook.run("from os import fsync, replace")
+    right = SOLUTIONS["save_whole"].replace("os.fsync(", "fsync(").replace("os.replace(", "replace(")
+    assert tried(notebook, right, "save_whole", (1,)) == "solved\n"
+
+
 def test_a_wrong_gradient_of_unknown_cause_is_told_without_a_hint(notebook):
     wrong = SOLUTIONS["BucketedDDP"].replace("flat / dist.get_world_size()", "flat / (dist.get_world_size() + 1)")
     said = tried(notebook, wrong, "BucketedDDP", (2,))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from ddp_lessons.workbench.exercises import (
     accumulation,
     cases,
+    confusion,
     ddp,
     fair_loss,
     mask,
@@ -13,6 +14,8 @@ from ddp_lessons.workbench.exercises import (
     rate,
     rest,
     sampler,
+    save_whole,
+    stopping,
     strays,
 )
 from ddp_lessons.workbench.exercises.exercise import Exercise, with_hint
@@ -24,7 +27,7 @@ from ddp_lessons.workbench.source import in_notebook, source_of
 
 EXERCISES: dict[str, Exercise] = cases.EXERCISES | ranks.EXERCISES | sampler.EXERCISES | ddp.EXERCISES
 EXERCISES |= rate.EXERCISES | fair_loss.EXERCISES | accumulation.EXERCISES | mask.EXERCISES | strays.EXERCISES
-EXERCISES |= rest.EXERCISES
+EXERCISES |= rest.EXERCISES | confusion.EXERCISES | save_whole.EXERCISES | stopping.EXERCISES
 TIMEOUT = 10  # seconds; a trial takes less than one
 
 
