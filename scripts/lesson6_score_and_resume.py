@@ -96,7 +96,8 @@ def load_data(args):
 
 def refuse_bad(options, args) -> None:
     """Exit with a sentence if an option is out of its range."""
-    numbers = args.epochs, args.batch_size, args.checkpoint_every, args.keep, 1 if args.samples is None else args.samples
+    samples = 1 if args.samples is None else args.samples
+    numbers = args.epochs, args.batch_size, args.checkpoint_every, args.keep, samples
     rates = 0 < args.lr < float("inf") and 0 <= args.dropout < 1
     if min(numbers) < 1 or not rates or (os.path.exists(args.save) and not os.path.isfile(args.save)):
         options.error("epochs, batch size, samples, steps to a checkpoint and how many to keep are numbers from 1; "
