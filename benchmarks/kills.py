@@ -5,7 +5,7 @@ the saved weights are compared with those of a run that nobody killed.
 """
 
 import argparse
-import glob
+import itertools
 import random
 import re
 import signal
@@ -34,19 +34,19 @@ class Kill:
 
     victim: str
     ranks: int
-    moment: str = ""
+    moment: str  # "start", before the ranks have met; "training"; "write", of a checkpoint
     partial: bool = False  # a half-written file stayed behind
     waited: bool = False  # the folder was still in use when the run was resumed
     resumed_at: int = 0  # step
-    lost: bool = False  # a checkpoint, or the run did not go on from the newest
+    lost: bool = False  # a checkpoint is, or the newest was passed over
     unreadable: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)  # processes
     identical: bool = False
 
     def __str__(self) -> str:
         ended = ["not identical", "bit-identical"][self.identical] + ", CHECKPOINT LOST" * self.lost
-        more = " and left partial" * self.partial + ", waited for orphans" * self.waited
-        return f"{self.victim} of {self.ranks} {self.moment}{more}, resumed at step {self.resumed_at}: {ended}"
+        more = ", partial left" * self.partial + ", orphans waited for" * self.waited
+        return f"{self.victim} of {self.ranks} in {self.moment}{more}, resumed at step {self.resumed_at}: {ended}"
 
 
 def main() -> None:
@@ -55,18 +55,16 @@ def main() -> None:
     options.add_argument("--runs", type=int, default=100, help="how many are killed")
     options.add_argument("--seed", type=int, default=0, help="for the moments")
     args = options.parse_args()
-    draw, done = random.Random(args.seed), []
-    moments = ["partial"] * (args.runs // 4) + ["start"] * (args.runs // 20)
-    moments += ["training"] * (args.runs - len(moments))
-    draw.shuffle(moments)
+    draw, done, counts = random.Random(args.seed), [], {"write": args.runs // 4, "start": args.runs // 20}
+    moments = draw.sample(["training", *counts], args.runs, counts=[args.runs - sum(counts.values()), *counts.values()])
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends us as Ctrl-C does: in order
     with tempfile.TemporaryDirectory(prefix="kills-") as folder:
         unkilled = {ranks: run_unkilled(Path(folder, f"unkilled-{ranks}"), ranks) for ranks in RANKS}
         for number, moment in enumerate(moments):
-            begun, kill, ranks = time.monotonic(), None, RANKS[number // 4 % 2]
-            while not kill:  # one that is done before its moment does not count
+            begun, kill, struck = time.monotonic(), Kill(VICTIMS[number % 4], RANKS[number // 4 % 2], moment), False
+            while not struck:  # one that is done before its moment does not count
                 with tempfile.TemporaryDirectory(dir=folder) as place:
-                    kill = killed(Path(place), Kill(VICTIMS[number % 4], ranks), moment, unkilled[ranks], draw)
+                    struck = kill_and_resume(kill, Path(place), unkilled[kill.ranks], draw)
             done.append(kill)
             print(f"{number + 1}/{args.runs}", kill, f"({time.monotonic() - begun:.0f} s)", file=sys.stderr, flush=True)
     sys.exit(report(done))
@@ -91,61 +89,56 @@ def run_unkilled(folder: Path, ranks: int) -> tuple[dict, float, float]:
 
 def end_of(folder: Path) -> dict:
     """Return all that a run has left: the state in its last checkpoint, and its weights."""
-    weights = torch.load(folder / "weights.pth", weights_only=True)
-    return {"state": read_state(newest_checkpoint(str(folder / "checkpoints"))[1]), "weights": weights}
+    _, content = newest_checkpoint(str(folder / "checkpoints"))
+    return {"state": read_state(content), "weights": torch.load(folder / "weights.pth", weights_only=True)}
 
 
-def killed(folder: Path, kill: Kill, moment: str, unkilled: tuple, draw: random.Random) -> Kill | None:
-    """Run, kill, resume at once, to the end; return what came of it, or None if it was done before the moment."""
-    end, to_first_line, to_last_line = unkilled
-    count, share = draw.randrange(CHECKPOINTS), draw.random()
-    seconds = share * (to_first_line if moment == "start" else to_last_line)
-    reached = seconds_into(seconds, training=moment == "training")
-    kill.moment = f"{seconds:.1f} s into its {moment}"
-    if moment == "partial":
-        kill.moment, reached = f"in write {count + 1}", lambda run: len(run.written) >= count and partial_is_there(run)
+def kill_and_resume(kill: Kill, folder: Path, unkilled: tuple, draw: random.Random) -> bool:
+    """Run, kill, resume at once, and note what came of it; return False if it was done before the moment."""
+    end, *spans = unkilled
+    count, seconds = draw.randrange(CHECKPOINTS), draw.random() * spans[kill.moment == "training"]
+    in_write = lambda run: len(run.written) >= count and partial_is_there(run)
+    reached = in_write if kill.moment == "write" else seconds_into(seconds, training=kill.moment == "training")
     with start(folder, kill.ranks) as run:
         if not run.until(reached, PATIENCE) or not run.strike(kill.victim):
-            return None
+            return False
         kill.unreadable = unreadable(run.there)
-        good = resumed(folder, kill, run)
-    kill.unreadable += glob.glob(f"{folder}/checkpoints/*.damaged")
+        good = resume(kill, folder, run)
+    kill.unreadable += folder.glob("checkpoints/*.damaged")
     kill.identical = good and same_state(end_of(folder), end)
-    return kill
+    return True
 
 
-def resumed(folder: Path, kill: Kill, run: Watched) -> bool:
+def resume(kill: Kill, folder: Path, run: Watched) -> bool:
     """Go on, note from where, what was lost, and who lives on; tell whether it ended well."""
     with start(folder, kill.ranks) as again:
         again.until(lambda again: re.search("(^|\n)(resumed|epoch)", "\n".join(again.printed)), PATIENCE)
-        said = "\n".join(again.printed)
-        kill.waited, found = "in use by" in said, re.search(r"resumed at step (\d+)", said)
+        found = re.search(r"resumed at step (\d+)", said := "\n".join(again.printed))
+        kill.waited, kill.partial = "in use by" in said, partial_is_there(again)
         kill.resumed_at = int(found[1]) if found else 0
         there = again.there if found else run.there  # at once, before there are new ones
         kept = sorted({*run.there, *there})[-KEEP:]
         newest = f"-steps-{kill.resumed_at:09d}-" in kept[-1] if kept else not found
         kill.lost = not (newest and set(kept) <= set(there))
-        kill.partial = partial_is_there(again)
         kill.unreadable += unreadable(there)
         kill.left = again.ended(PATIENCE) + run.ended(PATIENCE)
         if again.codes["launcher"]:
-            print(again.said(), file=sys.stderr)
+            print(again.launcher_said(), *again.said().values(), file=sys.stderr)
         return again.codes["launcher"] == 0
 
 
 def report(done: list[Kill]) -> int:
     """Print a row for each victim and number of ranks, and what all come to; return 0 if all is well, else 1."""
-    print("| killed | ranks | runs | left partial | waited | resumed at steps | bit-identical |\n|-|-|-|-|-|-|-|")
-    for ranks, victim in ((ranks, victim) for ranks in RANKS for victim in VICTIMS):
+    print("| killed | ranks | runs | resumed at | partial left | waited | bit-identical |", "|-" * 7 + "|", sep="\n")
+    for ranks, victim in itertools.product(RANKS, VICTIMS):
         if runs := [kill for kill in done if (kill.ranks, kill.victim) == (ranks, victim)]:
             steps = [kill.resumed_at for kill in runs]
-            sums = [sum(getattr(kill, name) for kill in runs) for name in ("partial", "waited")]
-            same = sum(kill.identical for kill in runs)
-            print("", victim, ranks, len(runs), *sums, f"{min(steps)} to {max(steps)}", same, "", sep=" | ")
-    same, lost = (sum(getattr(kill, name) for kill in done) for name in ("identical", "lost"))
-    broken, left = (sum(len(getattr(kill, name)) for kill in done) for name in ("unreadable", "left"))
-    print(f"{same} of {len(done)} ended bit-identical; ", end="")
-    print(f"checkpoints unreadable: {broken}; lost: {lost}; processes left: {left}")
+            sums = [sum(getattr(kill, name) for kill in runs) for name in ("partial", "waited", "identical")]
+            print("", victim, ranks, len(runs), f"{min(steps)} to {max(steps)}", *sums, "", sep=" | ")
+    same, lost = sum(kill.identical for kill in done), sum(kill.lost for kill in done)
+    broken, left = sum(len(kill.unreadable) for kill in done), sum(len(kill.left) for kill in done)
+    print(f"{same} of {len(done)} ended bit-identical; checkpoints unreadable: {broken}; lost: {lost}", end="; ")
+    print(f"processes left: {left}")
     return int(same < len(done) or lost + broken + left > 0)
 
 

@@ -57,15 +57,14 @@ def saved_at(line: str) -> str:
     return f"resumed at step {step}, written by 2 ranks"
 
 
-def a_later_one_is_being_written(run):
+def a_file_is_half_written(run):
     return len(run.written) >= 5 and partial_is_there(run)
 
 
 @pytest.mark.parametrize(
     ("ranks", "victim", "after"),
-    [(2, "rank 0", a_later_one_is_being_written), (2, "rank 1", 10), (2, "all", 12), (4, "rank 1", 6),
-     (None, "rank 0", 8)],
-)  # fmt: skip
+    [(2, "rank 0", a_file_is_half_written), (2, "rank 1", 10), (2, "all", 12), (4, "rank 1", 6), (None, "rank 0", 8)],
+)
 def test_a_killed_run_is_resumed_and_ends_as_one_that_was_not_killed(ranks, victim, after, tmp_path, unkilled, mark):
     run = with_signal(LESSON, *options(tmp_path, ranks), ranks=ranks, victim=victim, after=after)
     assert run.left == [] and gone(mark, seconds=0.1)
