@@ -54,7 +54,7 @@ def unkilled(tmp_path_factory):
 def saved_at(line: str) -> str:
     """Return what a run will print that goes on from where this line tells of."""
     step = re.fullmatch(r"saved at step (\d+), and stopped: --resume auto goes on", line)[1]
-    return f"resumed at step {step}, written by 2 ranks"
+    return f"resumed at step {step}, written by 2 ranks, with 64 samples a step"
 
 
 def a_file_is_half_written(run):
