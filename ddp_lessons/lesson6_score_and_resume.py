@@ -138,7 +138,7 @@ def find_state(args, run: dict, model, world_size: int) -> dict | None:
         state = read_state(content)
         refuse_unfit(state, run, model, world_size)
     except ValueError as error:
-        before = "".join(f"; before it there is {path}" for path in checkpoints(args.checkpoints)[-2:-1])
+        before = "".join(f"; before it there is {earlier}" for earlier in checkpoints(args.checkpoints)[-2:-1])
         raise SystemExit(f"{path} {error}{before}") from None
     batch, ranks = state["run"]["global_batch"], len(state["random"])
     print(f"resumed at step {state['step']}, written by {ranks} ranks, with {batch} samples a step")
@@ -154,7 +154,9 @@ def train_to_the_end(training: Training, test_set, args, world_size: int, stop_a
 
     cpus = dist.new_group(backend="gloo") if dist.is_initialized() else None  # a card need not be waited for
     if training.sampler.epoch == args.epochs:
-        from_rank_0(lambda: save_model(training.model, args.save) or print("nothing is left to train"))
+        from_rank_0(lambda: save_model(training.model, args.save))
+        if training.rank == 0:
+            print("nothing is left to train")
     while training.sampler.epoch < args.epochs:
         start = time.perf_counter()
         for step in training.rest_of_epoch():
