@@ -82,11 +82,12 @@ def test_orphans_of_a_killed_launcher_save_and_stop_and_a_resume_waits_for_them(
             assert again.until(lambda again: len(again.printed) == 2)
             run.strike("rank 0", signal.SIGCONT)
             assert again.ended() == run.ended() == [] and again.codes["launcher"] == 0
+    assert gone(mark, seconds=0.1)
     assert not run.said()[0] + run.said()[1] and {run.codes["rank 0"], run.codes["rank 1"]} <= {0, None}
     owner = f"{run.named['rank 0'].pid} on {socket.gethostname()}"
     assert again.printed[1] == f"{tmp_path}/checkpoints is in use by process {owner}: waiting up to 10 s for its end"
     assert saved_at(run.printed[-1]) in again.printed[2]
-    assert same_state(end_of(tmp_path), unkilled(2)) and gone(mark, seconds=0.1)
+    assert same_state(end_of(tmp_path), unkilled(2))
 
 
 def test_a_second_run_in_a_folder_is_refused_and_one_rank_that_is_asked_to_stop_stops_all(tmp_path, mark):
