@@ -134,7 +134,7 @@ def report(done: list[Kill]) -> int:
         if runs := [kill for kill in done if (kill.ranks, kill.victim) == (ranks, victim)]:
             steps = [kill.resumed_at for kill in runs]
             sums = [sum(getattr(kill, name) for kill in runs) for name in ("partial", "waited", "identical")]
-            print("", victim, ranks, len(runs), f"{min(steps)} to {max(steps)}", *sums, "", sep=" | ")
+            print("|", " | ".join(map(str, [victim, ranks, len(runs), f"{min(steps)} to {max(steps)}", *sums])), "|")
     same, lost = sum(kill.identical for kill in done), sum(kill.lost for kill in done)
     broken, left = sum(len(kill.unreadable) for kill in done), sum(len(kill.left) for kill in done)
     print(f"{same} of {len(done)} ended bit-identical; checkpoints unreadable: {broken}; lost: {lost}", end="; ")

@@ -73,15 +73,7 @@ def test_a_killed_run_is_resumed_and_ends_as_one_that_was_not_killed(ranks, vict
     assert same_state(end_of(tmp_path), unkilled(ranks))
 
 
-def test_orphans_of_a_killed_launcher_save_and_stop(tmp_path, unkilled, mark):
-    run = with_signal(LESSON, *options(tmp_path, 2), victim="launcher", after=3)
-    assert run.left == [] and gone(mark, seconds=0.1) and run.codes["launcher"] == -signal.SIGKILL
-    assert not run.said["rank 0"] + run.said["rank 1"] and {run.codes["rank 0"], run.codes["rank 1"]} <= {0, None}
-    assert saved_at(run[-1]) in resume(tmp_path, 2)
-    assert same_state(end_of(tmp_path), unkilled(2))
-
-
-def test_a_resume_waits_for_orphans_and_goes_on(tmp_path, unkilled, mark):
+def test_orphans_of_a_killed_launcher_save_and_stop_and_a_resume_waits_for_them(tmp_path, unkilled, mark):
     with watched(LESSON, *options(tmp_path, 2)) as run:
         assert run.until(lambda run: len(run.written) == 4)
         run.strike("rank 0", signal.SIGSTOP)  # or it would have ended before the other is there
@@ -90,10 +82,12 @@ def test_a_resume_waits_for_orphans_and_goes_on(tmp_path, unkilled, mark):
             assert again.until(lambda again: len(again.printed) == 2)
             run.strike("rank 0", signal.SIGCONT)
             assert again.ended() == run.ended() == [] and again.codes["launcher"] == 0
+    assert gone(mark, seconds=0.1)
+    assert not run.said()[0] + run.said()[1] and {run.codes["rank 0"], run.codes["rank 1"]} <= {0, None}
     owner = f"{run.named['rank 0'].pid} on {socket.gethostname()}"
     assert again.printed[1] == f"{tmp_path}/checkpoints is in use by process {owner}: waiting up to 10 s for its end"
     assert saved_at(run.printed[-1]) in again.printed[2]
-    assert same_state(end_of(tmp_path), unkilled(2)) and gone(mark, seconds=0.1)
+    assert same_state(end_of(tmp_path), unkilled(2))
 
 
 def test_a_second_run_in_a_folder_is_refused_and_one_rank_that_is_asked_to_stop_stops_all(tmp_path, mark):
@@ -135,7 +129,7 @@ def test_a_signal_that_cannot_be_given_is_told(tmp_path, mark):
         with_signal(LESSON, *options(tmp_path, 2), victim="rank 2")
     late = "^the run had ended before rank 0 could get a signal after 21 checkpoints$"
     with pytest.raises(LaunchError, match=late):
-        with_signal(LESSON, *options(tmp_path, None), "--checkpoint-every", 100, ranks=None, victim="rank 0", after=21)
+        with_signal(LESSON, *options(tmp_path, None), "--samples", 64, ranks=None, victim="rank 0", after=21)
     with pytest.raises(LaunchError, match="after 1 checkpoint: epochs, batch size, .* are numbers from 1"):
         with_signal(LESSON, *options(tmp_path, None), "--keep", 0, ranks=None, victim="rank 0")
     assert gone(mark, seconds=0.1)

@@ -94,6 +94,7 @@ def seconds_into(seconds: float, training: bool = True) -> Callable[[Watched], b
             begun.append(time.monotonic())
         return bool(begun) and time.monotonic() > begun[0] + seconds
 
+    reached.__name__ = f"{seconds:.1f} s into it"
     return reached
 
 
