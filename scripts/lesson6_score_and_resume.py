@@ -478,6 +478,7 @@ def main() -> None:
     if state:
         training.load_state_dict(state)
     train_to_the_end(training, test_set, args, world_size, listen_for_stop(launcher))
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all is saved: another one is not to spoil the exit code
     if distributed:
         dist.destroy_process_group()
 
