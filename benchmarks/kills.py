@@ -80,7 +80,7 @@ def run_unkilled(folder: Path, ranks: int) -> tuple[dict, float, float]:
     """Return the end of a run that nobody kills, the seconds to its first line, and those from there to its last."""
     times = []
     with start(folder, ranks) as run:
-        for lines in 0, 1, 3:
+        for lines in 0, 1, 4:
             run.until(lambda run, lines=lines: len(run.printed) >= lines, PATIENCE)
             times.append(time.monotonic())
         run.ended(PATIENCE)

@@ -114,6 +114,8 @@ class Training:
 
 def refuse_unfit(state: dict, run: dict, model, world_size: int) -> None:
     """Raise ValueError, with the reason, unless `world_size` ranks can go on from `state` as the same run."""
+    if not {"run", "step", "sampler", "model", "optimizer", "scheduler", "random"} <= state.keys():
+        raise ValueError("is no checkpoint of this program")
     was = state["run"]
     others = [f"--{name.replace('_', '-')} {was.get(name)}" for name in run if was.get(name) != run[name]]
     if others:
@@ -133,6 +135,8 @@ def find_state(args, run: dict, model, world_size: int) -> dict | None:
         raise SystemExit(f"{args.checkpoints} holds checkpoints: add --resume auto, or give another --checkpoints")
     path, content = newest_checkpoint(args.checkpoints)
     if path is None:
+        if args.resume:
+            print(f"no checkpoint in {args.checkpoints}: begins at step 0")
         return None
     try:
         state = read_state(content)
@@ -174,8 +178,8 @@ def train_to_the_end(training: Training, test_set, args, world_size: int, stop_a
         training.sampler.set_epoch(epoch)
         if training.rank == 0:
             print(f"epoch {epoch}: test loss {loss:.4f}, accuracy {accuracy:.2%}, trained in {seconds:.2f} s")
-        from_rank_0(lambda: save_model(training.model, args.save))
         save()
+        from_rank_0(lambda: save_model(training.model, args.save))
 
 
 def load_data(args):
@@ -221,6 +225,7 @@ def main() -> None:
     if state:
         training.load_state_dict(state)
     train_to_the_end(training, test_set, args, world_size, listen_for_stop(launcher))
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all is saved: another one is not to spoil the exit code
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)  # all is saved: another one is not to spoil the exit code
     if distributed:
         dist.destroy_process_group()

@@ -2,6 +2,7 @@
 Written from ddp_lessons, by the notebook of that name: change those, not this."""
 
 import argparse
+import contextlib
 import fcntl
 import glob
 import hashlib
@@ -143,7 +144,7 @@ def lock_folder(folder: str, seconds: int = 10) -> None:
         os.makedirs(folder, exist_ok=True)
         lock = os.open(f"{folder}/lock", os.O_RDWR | os.O_CREAT)  # stays open to the end
     except OSError as error:
-        raise SystemExit(f"no checkpoints can be kept in {folder}: {error}") from None
+        raise SystemExit(f"no checkpoints can be kept in {folder!r}: {error}") from None
     for attempt in range(seconds * 10):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -163,7 +164,7 @@ def lock_folder(folder: str, seconds: int = 10) -> None:
 
 def checkpoints(folder: str) -> list[str]:
     """Return the paths of the checkpoints in `folder`, the oldest first."""
-    return sorted(glob.glob(f"{glob.escape(folder)}/epochs-*.pth"))
+    return sorted(glob.glob(f"{glob.escape(folder)}/epochs-????-steps-?????????-{'?' * 16}.pth"))
 
 
 def checksum(content: bytes) -> str:
@@ -173,9 +174,8 @@ def checksum(content: bytes) -> str:
 
 def newest_checkpoint(folder: str) -> tuple[str | None, bytes]:
     """Return the path and content of the last whole checkpoint in `folder`, if any; set the damaged aside."""
-    paths = checkpoints(folder)
     try:
-        for path in reversed(paths):
+        for path in reversed(checkpoints(folder)):
             with open(path, "rb") as file:
                 content = file.read()
             if f"-{checksum(content)}." in path:
@@ -184,8 +184,6 @@ def newest_checkpoint(folder: str) -> tuple[str | None, bytes]:
             print(f"{path} is not what was written ({len(content)} bytes): set aside, the one before is tried")
     except OSError as error:
         raise SystemExit(f"a checkpoint in {folder} cannot be read: {error}") from None
-    if paths:
-        print(f"no checkpoint in {folder} is whole: the run begins anew")
     return None, b""
 
 
@@ -215,6 +213,8 @@ def bare_weights(weights: dict) -> dict:
 
 def refuse_unfit(state: dict, run: dict, model, world_size: int) -> None:
     """Raise ValueError, with the reason, unless `world_size` ranks can go on from `state` as the same run."""
+    if not {"run", "step", "sampler", "model", "optimizer", "scheduler", "random"} <= state.keys():
+        raise ValueError("is no checkpoint of this program")
     was = state["run"]
     others = [f"--{name.replace('_', '-')} {was.get(name)}" for name in run if was.get(name) != run[name]]
     if others:
@@ -234,6 +234,8 @@ def find_state(args, run: dict, model, world_size: int) -> dict | None:
         raise SystemExit(f"{args.checkpoints} holds checkpoints: add --resume auto, or give another --checkpoints")
     path, content = newest_checkpoint(args.checkpoints)
     if path is None:
+        if args.resume:
+            print(f"no checkpoint in {args.checkpoints}: begins at step 0")
         return None
     try:
         state = read_state(content)
@@ -366,6 +368,8 @@ def write_checkpoint(state: dict, folder: str, keep: int) -> str:
         for old in checkpoints(folder)[:-keep]:
             os.remove(old)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            os.remove(f"{folder}/partial")
         raise SystemExit(f"no checkpoint of step {state['step']} in {folder}, older ones are kept: {error}") from None
     return path
 
@@ -443,14 +447,15 @@ def train_to_the_end(training: Training, test_set, args, world_size: int, stop_a
         training.sampler.set_epoch(epoch)
         if training.rank == 0:
             print(f"epoch {epoch}: test loss {loss:.4f}, accuracy {accuracy:.2%}, trained in {seconds:.2f} s")
-        from_rank_0(lambda: save_model(training.model, args.save))
         save()
+        from_rank_0(lambda: save_model(training.model, args.save))
 
 
 def listen_for_stop(launcher: int) -> Callable[[], bool]:
-    """Return a function that tells whether this rank shall stop: it got SIGTERM, or `launcher`, its torchrun, died."""
-    asked = []  # no threading.Event: a second SIGTERM in the middle of its set() would wait for itself
-    signal.signal(signal.SIGTERM, lambda *_: asked.append(True))
+    """Return a function that tells whether this rank shall stop: it got SIGTERM or Ctrl-C, or its `launcher` died."""
+    asked = []  # no threading.Event: a second signal in the middle of its set() would wait for itself
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: asked.append(True))
     return lambda: bool(asked) or (dist.is_torchelastic_launched() and os.getppid() != launcher)
 
 
@@ -478,7 +483,8 @@ def main() -> None:
     if state:
         training.load_state_dict(state)
     train_to_the_end(training, test_set, args, world_size, listen_for_stop(launcher))
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all is saved: another one is not to spoil the exit code
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)  # all is saved: another one is not to spoil the exit code
     if distributed:
         dist.destroy_process_group()
 

@@ -99,7 +99,7 @@ def test_where_none_is_whole_there_is_none(tmp_path, capsys):
         Path(write_checkpoint(state(step=step), str(tmp_path), keep=3)).write_bytes(b"")
     assert find(tmp_path) is None
     *damaged, last = capsys.readouterr().out.splitlines()
-    assert len(damaged) == 2 and last == f"no checkpoint in {tmp_path} is whole: the run begins anew"
+    assert len(damaged) == 2 and last == f"no checkpoint in {tmp_path}: begins at step 0"
 
 
 # the disk
@@ -107,13 +107,13 @@ def test_where_none_is_whole_there_is_none(tmp_path, capsys):
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(SystemExit, match=f"^no checkpoints can be kept in {tmp_path}/file/folder: .*Not a directory"):
+    with pytest.raises(SystemExit, match=f"^no checkpoints can be kept in '{tmp_path}/file/folder': .*Not a directory"):
         find(tmp_path / "file" / "folder")
 
 
 def test_one_that_cannot_be_read_is_named(tmp_path):
-    (tmp_path / "epochs-0000-steps-000000001-0.pth").mkdir()
-    with pytest.raises(SystemExit, match=f"^a checkpoint in {tmp_path} cannot be read: .*Is a directory: .*0.pth'$"):
+    (tmp_path / "epochs-0000-steps-000000001-0000000000000000.pth").mkdir()
+    with pytest.raises(SystemExit, match=f"^a checkpoint in {tmp_path} cannot be read: .*Is a directory: .*00.pth'$"):
         find(tmp_path)
 
 

@@ -1,5 +1,6 @@
 """Weights on disk, and checkpoints: all that a training needs to go on."""
 
+import contextlib
 import glob
 import hashlib
 import io
@@ -35,7 +36,7 @@ def load_model(model, path: str) -> None:
 
 def checkpoints(folder: str) -> list[str]:
     """Return the paths of the checkpoints in `folder`, the oldest first."""
-    return sorted(glob.glob(f"{glob.escape(folder)}/epochs-*.pth"))
+    return sorted(glob.glob(f"{glob.escape(folder)}/epochs-????-steps-?????????-{'?' * 16}.pth"))
 
 
 def checksum(content: bytes) -> str:
@@ -63,15 +64,16 @@ def write_checkpoint(state: dict, folder: str, keep: int) -> str:
         for old in checkpoints(folder)[:-keep]:
             os.remove(old)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            os.remove(f"{folder}/partial")
         raise SystemExit(f"no checkpoint of step {state['step']} in {folder}, older ones are kept: {error}") from None
     return path
 
 
 def newest_checkpoint(folder: str) -> tuple[str | None, bytes]:
     """Return the path and content of the last whole checkpoint in `folder`, if any; set the damaged aside."""
-    paths = checkpoints(folder)
     try:
-        for path in reversed(paths):
+        for path in reversed(checkpoints(folder)):
             with open(path, "rb") as file:
                 content = file.read()
             if f"-{checksum(content)}." in path:
@@ -80,8 +82,6 @@ def newest_checkpoint(folder: str) -> tuple[str | None, bytes]:
             print(f"{path} is not what was written ({len(content)} bytes): set aside, the one before is tried")
     except OSError as error:
         raise SystemExit(f"a checkpoint in {folder} cannot be read: {error}") from None
-    if paths:
-        print(f"no checkpoint in {folder} is whole: the run begins anew")
     return None, b""
 
 

@@ -15,7 +15,7 @@ def lock_folder(folder: str, seconds: int = 10) -> None:
         os.makedirs(folder, exist_ok=True)
         lock = os.open(f"{folder}/lock", os.O_RDWR | os.O_CREAT)  # stays open to the end
     except OSError as error:
-        raise SystemExit(f"no checkpoints can be kept in {folder}: {error}") from None
+        raise SystemExit(f"no checkpoints can be kept in {folder!r}: {error}") from None
     for attempt in range(seconds * 10):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

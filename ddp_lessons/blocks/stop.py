@@ -9,9 +9,10 @@ import torch.distributed as dist
 
 
 def listen_for_stop(launcher: int) -> Callable[[], bool]:
-    """Return a function that tells whether this rank shall stop: it got SIGTERM, or `launcher`, its torchrun, died."""
-    asked = []  # no threading.Event: a second SIGTERM in the middle of its set() would wait for itself
-    signal.signal(signal.SIGTERM, lambda *_: asked.append(True))
+    """Return a function that tells whether this rank shall stop: it got SIGTERM or Ctrl-C, or its `launcher` died."""
+    asked = []  # no threading.Event: a second signal in the middle of its set() would wait for itself
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: asked.append(True))
     return lambda: bool(asked) or (dist.is_torchelastic_launched() and os.getppid() != launcher)
 
 

@@ -13,7 +13,7 @@ from types import ModuleType
 import torch
 
 from ddp_lessons.blocks.checkpoint import checksum, read_state
-from ddp_lessons.workbench.launch import LaunchError, Run, command_of, why_it_failed
+from ddp_lessons.workbench.launch import LaunchError, Run, check_numbers, command_of, why_it_failed
 from ddp_lessons.workbench.processes import held_back
 from ddp_lessons.workbench.watched import Watched
 
@@ -47,10 +47,13 @@ def with_signal(
     Prints the shell command, the lines as `launch` does, and who got the signal. With `ranks=None`: plain `python`.
     Raises LaunchError if the run ends before the signal, or if the moment does not come within `timeout` seconds.
     """
+    check_numbers(options, ranks, timeout, timeout)
     victims = ["rank 0"] if ranks is None else ["launcher", *(f"rank {rank}" for rank in range(ranks)), "all"]
     if victim not in victims:
         raise LaunchError(f"nobody is called {victim!r}: there are {', '.join(victims)}")
-    counted = isinstance(after, int)
+    counted = type(after) is int and after > 0
+    if not counted and not callable(after):
+        raise LaunchError(f"after={after!r} is no number of checkpoints from 1, and no function of the run")
     when = f"after {after} checkpoint{'s' * (after != 1)}" if counted else f"when {after.__name__.replace('_', ' ')}"
     with watched(lesson, *options, ranks=ranks) as run:
         print(run.shown, flush=True)
