@@ -23,11 +23,11 @@ from ddp_lessons.blocks.checkpoint import (
     write_checkpoint,
 )
 from ddp_lessons.blocks.data import load_mnist
-from ddp_lessons.blocks.evaluate import score
 from ddp_lessons.blocks.lock import lock_folder
 from ddp_lessons.blocks.model import build_model
 from ddp_lessons.blocks.random_states import random_states, seed_all, set_random_states
 from ddp_lessons.blocks.ranks import from_rank_0, gather, join_ranks
+from ddp_lessons.blocks.score import score
 from ddp_lessons.blocks.stop import any_rank, listen_for_stop
 from ddp_lessons.blocks.train import training_options
 

@@ -106,8 +106,9 @@ def test_a_second_run_in_a_folder_is_refused_and_one_rank_that_is_asked_to_stop_
     assert saved_at(run.printed[-1]) and not run.said()[0] + run.said()[1]
 
 
-def test_torchrun_that_gets_sigterm_passes_it_on_and_all_ranks_save_and_exit_0(tmp_path, unkilled, mark):
-    run = with_signal(LESSON, *options(tmp_path, 2), victim="launcher", signal=signal.SIGTERM, after=5)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_torchrun_that_gets_a_signal_passes_it_on_and_all_ranks_save_and_exit_0(number, tmp_path, unkilled, mark):
+    run = with_signal(LESSON, *options(tmp_path, 2), victim="launcher", signal=number, after=5)
     assert run.left == [] and gone(mark, seconds=0.1)
     assert not run.said["rank 0"] + run.said["rank 1"] and {run.codes["rank 0"], run.codes["rank 1"]} <= {0, None}
     assert run.codes["launcher"] == 1 and "SignalException" in run.said["launcher"]
@@ -127,6 +128,8 @@ def test_what_does_not_end_is_named_and_a_press_of_the_stop_button_ends_it(tmp_p
 def test_a_signal_that_cannot_be_given_is_told(tmp_path, mark):
     with pytest.raises(LaunchError, match="^nobody is called 'rank 2': there are launcher, rank 0, rank 1, all$"):
         with_signal(LESSON, *options(tmp_path, 2), victim="rank 2")
+    with pytest.raises(LaunchError, match="^after='3' is no number of checkpoints from 1, and no function of the run$"):
+        with_signal(LESSON, *options(tmp_path, 2), after="3")
     late = "^the run had ended before rank 0 could get a signal after 21 checkpoints$"
     with pytest.raises(LaunchError, match=late):
         with_signal(LESSON, *options(tmp_path, None), "--samples", 64, ranks=None, victim="rank 0", after=21)

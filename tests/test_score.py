@@ -11,7 +11,8 @@ from torch.utils.data import DataLoader
 from torch.utils.data.distributed import DistributedSampler
 
 from ddp_lessons.blocks.data import InMemory
-from ddp_lessons.blocks.evaluate import evaluate, score
+from ddp_lessons.blocks.evaluate import evaluate
+from ddp_lessons.blocks.score import score
 
 SIZES = range(1, 201)
 CPU = torch.device("cpu")
