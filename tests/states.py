@@ -23,14 +23,3 @@ def find(folder, world_size: int = 2, resume: str | None = "auto", **run):
     """What a script does that is to go on in `folder`: once a folder, since it keeps the lock."""
     args = Namespace(checkpoints=str(folder), resume=resume)
     return find_state(args, {**RUN, **run}, build_model("linear"), world_size)
-
-
-def same(mine, theirs) -> bool:
-    """Whether two states hold the same, bit for bit."""
-    if isinstance(mine, torch.Tensor):
-        return mine.dtype == theirs.dtype and torch.equal(mine, theirs)
-    if isinstance(mine, dict):
-        return mine.keys() == theirs.keys() and all(same(mine[key], theirs[key]) for key in mine)
-    if isinstance(mine, (list, tuple)):
-        return len(mine) == len(theirs) and all(map(same, mine, theirs))
-    return type(mine) is type(theirs) and mine == theirs

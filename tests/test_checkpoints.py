@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from small_disk import small_disk
-from states import find, same, state
+from states import find, state
 from torch import nn
 
 from ddp_lessons.blocks.checkpoint import bare_weights, checkpoints, newest_checkpoint, write_checkpoint
 from ddp_lessons.blocks.checkpoint import read_state as read
 from ddp_lessons.blocks.model import build_model
+from ddp_lessons.workbench.killing import same_state
 
 # what is whole
 
@@ -23,7 +24,7 @@ def test_what_is_written_is_what_comes_back(tmp_path, capsys):
     path = write_checkpoint(written, str(tmp_path), keep=3)
     assert path.startswith(f"{tmp_path}/epochs-0000-steps-000000007-") and checkpoints(str(tmp_path)) == [path]
     assert os.listdir(tmp_path) == [os.path.basename(path)]
-    assert same(find(tmp_path), written) and not same(state(step=8), written)
+    assert same_state(find(tmp_path), written) and not same_state(state(step=8), written)
     assert capsys.readouterr().out.startswith("resumed at step 7, written by 2 ranks")
 
 
@@ -48,7 +49,7 @@ def test_weights_are_found_under_the_names_that_wrappers_give(prefix, tmp_path):
     bare = build_model("linear").state_dict()
     weights = {prefix + name: weight for name, weight in bare.items()}
     write_checkpoint(state(weights=weights), str(tmp_path), keep=3)
-    assert same(bare_weights(find(tmp_path)["model"]), dict(bare))
+    assert same_state(bare_weights(find(tmp_path)["model"]), dict(bare))
 
 
 def test_a_part_of_the_model_may_be_named_as_a_wrapper_names_it():

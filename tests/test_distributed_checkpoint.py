@@ -11,12 +11,12 @@ import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from ranks import run_all, run_ranks
-from states import same
 from torch import nn, optim
 from torch.distributed.checkpoint.state_dict import get_state_dict
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 from ddp_lessons.workbench.distributed_checkpoint import load_distributed, save_distributed
+from ddp_lessons.workbench.killing import same_state
 
 
 def training(steps: int, seed: int = 1):
@@ -82,9 +82,9 @@ def copied(saved, tmp_path):
 def test_what_two_ranks_saved_any_number_loads_bit_for_bit(ranks, saved):
     folder, had = saved
     assert {path.name for path in folder.iterdir()} == {".metadata", "__0_0.distcp", "__1_0.distcp"}
-    assert len(had["moments"]) == 6 and not same(had, run_all([(content_of, 0)])[0])
+    assert len(had["moments"]) == 6 and not same_state(had, run_all([(content_of, 0)])[0])
     for mine in run_ranks(ranks, load, str(folder)):
-        assert same(mine, had)
+        assert same_state(mine, had)
 
 
 def content_of(steps):
@@ -93,7 +93,7 @@ def content_of(steps):
 
 def test_a_single_process_loads_it_too(saved):
     folder, had = saved
-    assert same(run_all([(load_alone, str(folder))])[0], had)
+    assert same_state(run_all([(load_alone, str(folder))])[0], had)
 
 
 def saved_while_training_goes_on(rank, world_size, folder):
@@ -110,7 +110,7 @@ def saved_while_training_goes_on(rank, world_size, folder):
 
 def test_async_save_keeps_what_there_was_at_the_call(tmp_path):
     for had, loaded in run_ranks(2, saved_while_training_goes_on, str(tmp_path / "async")):
-        assert same(loaded, had)
+        assert same_state(loaded, had)
 
 
 # what it does not
@@ -139,10 +139,10 @@ def test_killed_over_an_older_one_it_leaves_a_mixture_that_nobody_notices(saved,
     with pytest.raises((AssertionError, EOFError)):
         run_ranks(2, save, str(copied), 6, (1, "write_data"))
     mixture, new = run_all([(load_alone, str(copied)), (content_of, 6)])
-    from_new = {name for name in new if same(mixture[name], new[name])}
-    from_old = {name for name in old if same(mixture[name], old[name])}
+    from_new = {name for name in new if same_state(mixture[name], new[name])}
+    from_old = {name for name in old if same_state(mixture[name], old[name])}
     assert from_new and from_old and from_new | from_old | {"moments"} == new.keys()
-    assert not same(mixture["moments"], new["moments"]) or not same(mixture["moments"], old["moments"])
+    assert not same_state(mixture["moments"], new["moments"]) or not same_state(mixture["moments"], old["moments"])
 
 
 def flipped(folder, part):
@@ -154,7 +154,7 @@ def flipped(folder, part):
         bad[places.randrange(len(bad))] ^= 1 << places.randrange(8)
         Path(folder, part).write_bytes(bad)
         loaded = load_alone(folder)
-        counts["refused" if loaded is None else "right" if same(loaded, had) else "wrong"] += 1
+        counts["refused" if loaded is None else "right" if same_state(loaded, had) else "wrong"] += 1
     return counts
 
 

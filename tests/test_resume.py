@@ -15,11 +15,11 @@ import torch
 import torch.distributed as dist
 from one_process import DATA
 from ranks import as_script, meeting_point, run_all, run_ranks, run_script, torchrun_environment
-from states import same
 
 from ddp_lessons.blocks.data import load_mnist
 from ddp_lessons.blocks.model import build_model
 from ddp_lessons.lesson6_score_and_resume import ResumableSampler, Training
+from ddp_lessons.workbench.killing import same_state
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "lesson6_score_and_resume.py"
 SMALL = ["--data", DATA, "--samples", "640", "--epochs", "2", "--checkpoint-every", "4", "--keep", "99", "--lr", "0.1"]
@@ -67,7 +67,7 @@ def resumed_from_each(rank, world_size, throwaway: bool) -> list[tuple[bool, flo
             pass
         end = copy(training.state_dict())
         apart = [(end["model"][name] - weight).abs().max().item() for name, weight in unstopped["model"].items()]
-        ends.append((same(end, unstopped), max(apart)))
+        ends.append((same_state(end, unstopped), max(apart)))
     return ends
 
 
@@ -175,4 +175,4 @@ def test_one_rank_that_is_asked_to_stop_stops_all_and_they_go_on_to_the_bit(tmp_
     assert printed.endswith(f"saved at step {step}, and stopped: --resume auto goes on\n") and 4 <= step < 54
     printed, resumed = run(folder, 3, "--epochs", "9", "--resume", "auto")
     assert f"resumed at step {step}, written by 3 ranks" in printed
-    assert same(dict(resumed), dict(unstopped))
+    assert same_state(dict(resumed), dict(unstopped))
