@@ -4,6 +4,7 @@ import json
 
 import pytest
 from lab import STATE
+from playwright.sync_api import expect
 from ranks import run_ranks
 from stub_project import ROOT
 
@@ -94,7 +95,7 @@ def test_every_control_moves_by_keyboard_and_the_page_says_what_is_seen(opened, 
     assert notebook.kinds == {"display_data"}
     notebook.page.evaluate(SAVE)
     notebook.shut_down()
-    stills(notebook.page, course, f"{name}-{theme}")
+    wait_for_stills(notebook.page, course, f"{name}-{theme}", 1)
     notebook.picture("still")
 
 
@@ -102,17 +103,19 @@ def test_every_control_moves_by_keyboard_and_the_page_says_what_is_seen(opened, 
 def test_a_lesson_that_lab_does_not_trust_yet_shows_the_still_pictures(browser, course, lesson, pictures):
     cells = json.loads((ROOT / "notebooks" / f"{lesson}.ipynb").read_text())["cells"]
     stored = [output for cell in cells for output in cell.get("outputs", ()) if "image/png" in output.get("data", ())]
-    assert stills(browser.new_page(), course, lesson) == len(stored) == pictures
+    assert len(stored) == pictures
+    wait_for_stills(browser.new_page(), course, lesson, pictures)
 
 
-def stills(page, course, name: str) -> int:
-    """Open a notebook without a kernel; return how many still pictures there are to be seen."""
+def wait_for_stills(page, course, name: str, pictures: int) -> None:
+    """Open a notebook without a kernel; wait until all its still pictures are there, and nothing in their place."""
     page.goto(course[1]("").replace("lab/tree/?", "lab?"))
     page.wait_for_function("() => window.jupyterapp?.restored.then(() => true)", timeout=60_000)
     page.evaluate(OPEN_WITHOUT_KERNEL, f"notebooks/{name}.ipynb")
-    page.locator(STILLS).first.wait_for(timeout=30_000)
+    # Lab draws a long notebook's cells little by little, so the last picture comes after the first
+    expect(page.locator(STILLS)).to_have_count(pictures, timeout=60_000)
     assert page.locator(STATUS).count() == 0
     assert page.evaluate(STATE)[0] is None  # no kernel
-    widths = page.locator(STILLS).evaluate_all("images => images.map(i => [i.naturalWidth, i.clientWidth])")
-    assert widths == [[1140, 760]] * len(widths)
-    return len(widths)
+    for still in page.locator(STILLS).all():
+        expect(still).to_have_js_property("naturalWidth", 1140, timeout=10_000)
+        expect(still).to_have_js_property("clientWidth", 760)
