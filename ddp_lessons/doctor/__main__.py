@@ -1,0 +1,62 @@
+"""The doctor's command line: `python -m ddp_lessons.doctor train.py`, or `ddp-doctor train.py`."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from ddp_lessons.doctor import report
+from ddp_lessons.doctor.judge import CODES, findings, grade
+from ddp_lessons.doctor.patient import examine
+
+COULD_NOT_RUN = 2
+MOST = 64  # ranks
+
+
+def main() -> int:
+    """Run a script, print what is wrong with it, and return the exit code: 1 for a fault, 2 if it could not be run."""
+    args = parse()
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    hear = (lambda line: print(line, end="", flush=True)) if args.show_output else (lambda line: None)
+    try:
+        run, why = examine(args.script, args.arguments, args.ranks, args.limit_steps, args.timeout, hear)
+    except OSError as error:
+        sys.exit(f"{args.script} could not be started: {error}")
+    found = report.chosen(findings(run), args.select, args.ignore)
+    print((report.as_json if args.json else report.text)(run, found, why))
+    return 1 if any(grade(one) == "fault" for one in found) else COULD_NOT_RUN if why else 0
+
+
+def parse() -> argparse.Namespace:
+    """Return the options; end with exit code 2 and a sentence where they cannot be."""
+    parser = argparse.ArgumentParser("ddp-doctor", description="Find what is wrong with a DDP training script.")
+    parser.add_argument("--ranks", type=int, default=2, help="how many ranks run it")
+    parser.add_argument("--limit-steps", type=int, metavar="N", help="end it after N optimizer steps")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds after which it is ended")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--select", type=codes, default=[], help="only these codes, as in DDP2,DDP301")
+    parser.add_argument("--ignore", type=codes, default=[], help="all codes but these")
+    parser.add_argument("--show-output", action="store_true", help="print what the script prints")
+    parser.add_argument("script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own options")
+    args = parser.parse_args()
+    if not Path(args.script).is_file():
+        parser.error(f"there is no script {args.script}")
+    if not 2 <= args.ranks <= MOST:
+        parser.error(f"--ranks {args.ranks}: what is wrong among ranks shows on 2 to {MOST}")
+    if (args.limit_steps or 1) < 1 or args.timeout <= 0:
+        parser.error("--limit-steps and --timeout are numbers above 0")
+    return args
+
+
+def codes(text: str) -> list[str]:
+    """Return the beginnings of codes in a list with commas."""
+    names = [name.strip().upper() for name in text.split(",")]
+    for name in names:
+        if not any(name and code.startswith(name) for code in CODES):
+            raise argparse.ArgumentTypeError(f"no code begins with {name!r}")
+    return names
+
+
+if __name__ == "__main__":
+    sys.exit(main())

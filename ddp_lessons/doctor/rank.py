@@ -1,0 +1,62 @@
+"""One rank of a script that is looked at: the instruments are laid on, then the script runs as it would alone."""
+
+import atexit
+import os
+import runpy
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import torch.distributed as dist
+
+from ddp_lessons.doctor.journal import Journal, is_readers, last_event
+from ddp_lessons.doctor.watch import INSTRUMENTS
+from ddp_lessons.doctor.watch.training import LimitReached
+
+PATIENCE = 10  # seconds that a rank at its limit stays for the others, which may still hear from it
+
+
+def watch(folder: Path, limit: int | None, script: str, arguments: list[str]) -> None:
+    """Run a script as the main module, and write down what it does; `limit` is after how many steps it ends.
+
+    Events: `begin`; `end` with `how` ("done", "limit", "exit" and its `code`, "error" with `error` and `trace`, whose
+    place is the line that failed); `left`, at the very end, with `joined`: whether it is still in a process group.
+    """
+    journal = Journal(folder, int(os.environ["RANK"]))
+    journal.note("begin", script=script, size=int(os.environ["WORLD_SIZE"]))
+    atexit.register(lambda: journal.note("left", joined=dist.is_initialized()))  # after those of the script
+    sys.argv = [script, *arguments]
+    sys.path[0] = os.path.dirname(os.path.abspath(script))
+    for instrument in INSTRUMENTS:
+        instrument.install(journal, limit)
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except LimitReached:
+        end_at_limit(journal)
+    except SystemExit as end:
+        journal.note("end", how="exit", code=end.code)
+        raise
+    except BaseException as error:
+        place = [[frame.filename, frame.lineno] for frame in traceback.extract_tb(error.__traceback__)]
+        place = next((at for at in reversed(place) if is_readers(at[0])), None)
+        text = f"{type(error).__name__}: {error}"
+        journal.note("end", how="error", error=text, trace=traceback.format_exc(), place=place)
+        raise
+    journal.note("end", how="done")
+
+
+def end_at_limit(journal: Journal) -> None:
+    """End this process at once, when all ranks have come as far: a group that is only half there could hang."""
+    journal.note("end", how="limit")
+    deadline, size = time.monotonic() + PATIENCE, int(os.environ["WORLD_SIZE"])
+    files = [journal.folder / f"{rank}.jsonl" for rank in range(size)]
+    while time.monotonic() < deadline and not all(last_event(file).get("what") in ("end", "left") for file in files):
+        time.sleep(0.02)
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    folder, limit, script, *arguments = sys.argv[1:]
+    watch(Path(folder), int(limit) or None, script, arguments)

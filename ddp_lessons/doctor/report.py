@@ -1,0 +1,46 @@
+"""The report: what was found, as text or as JSON, and what was looked at."""
+
+import json
+
+from ddp_lessons.doctor.finding import GRADES, Finding
+from ddp_lessons.doctor.journal import Run
+from ddp_lessons.doctor.judge import CODES, grade
+
+
+def chosen(findings: list[Finding], select: list[str], ignore: list[str]) -> list[Finding]:
+    """Return the findings whose codes begin as one in `select`, if there is any, and as none in `ignore`."""
+    kept = [one for one in findings if not select or one.code.startswith(tuple(select))]
+    return [one for one in kept if not one.code.startswith(tuple(ignore))] if ignore else kept
+
+
+def text(run: Run, findings: list[Finding], why: str) -> str:
+    """Return the report for people."""
+    lines = []
+    for one in findings:
+        code = CODES[one.code]
+        lines += [f"{one.where() or run.script}: {one.code} {grade(one)}: {one.text}"]
+        lines += [f"    mend:  {code.mend}", f"    learn: notebooks/{code.lesson}.ipynb"]
+    counts = [len([one for one in findings if grade(one) == name]) for name in GRADES]
+    numbers = [f"{count} {name}{'s' * (count != 1)}" for count, name in zip(counts, GRADES, strict=True)]
+    lines += [f"{looked_at(run)}: {', '.join(numbers)}."]
+    if why:
+        lines += [f"The script did not end well: {why}"]
+    return "\n".join(lines)
+
+
+def looked_at(run: Run) -> str:
+    """Say how much of the run was seen."""
+    wrappers, calls = len({event["model"] for _, event in run.all("wrap")}), len(run.of("call").get(0, ()))
+    limit = ", then ended as asked" if any(end["how"] == "limit" for _, end in run.all("end")) else ""
+    return f"{len(run.ranks)} ranks, {run.steps} steps{limit}, {wrappers} wrapped models, {calls} calls among ranks"
+
+
+def as_json(run: Run, findings: list[Finding], why: str) -> str:
+    """Return the report for programs."""
+    found = []
+    for one in findings:
+        code, (file, line) = CODES[one.code], one.place or (None, None)
+        about = {"code": one.code, "grade": grade(one), "file": file, "line": line, "text": one.text}
+        found.append(about | {"mend": code.mend, "lesson": code.lesson})
+    whole = {"script": run.script, "ranks": len(run.ranks), "steps": run.steps, "failed": why or None}
+    return json.dumps(whole | {"findings": found}, indent=1)

@@ -1,0 +1,5 @@
+"""To be written."""
+
+
+def install(journal, limit):
+    """Lay the instrument on."""

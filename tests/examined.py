@@ -1,0 +1,81 @@
+"""Scripts looked at by the doctor: on ranks forked in a moment, and what each is to hear, from its own comments."""
+
+import atexit
+import contextlib
+import os
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from ranks import SERVER, meeting_point, torchrun_environment
+
+from ddp_lessons.doctor.hang import hangs
+from ddp_lessons.doctor.journal import Run, read
+from ddp_lessons.doctor.judge import findings, grade
+
+PATIENTS = Path(__file__).parent / "patients"
+MARK = re.compile(r"#.*?\b(DDP\d{3}(?:[ ,]+DDP\d{3})*)")
+
+
+def examined(script: Path, *arguments: str, ranks: int = 2, limit: int | None = None, timeout: float = 60) -> Run:
+    """Return what the doctor notes of a script, run in an empty folder; nothing of it is left running."""
+    with tempfile.TemporaryDirectory() as here, tempfile.TemporaryDirectory() as notes, meeting_point() as port:
+        processes = []
+        for rank in range(ranks):
+            given = Path(notes), limit, str(script), arguments, here, torchrun_environment(rank, ranks, port)
+            processes.append(SERVER.Process(target=as_rank, args=given))
+        try:
+            for process in processes:
+                process.start()
+            hang = until_ended(processes, Path(notes), time.monotonic() + timeout)
+        finally:
+            for process in processes:
+                process.kill()
+                process.join()
+        run = read(Path(notes), ranks, script=str(script), limit=limit, hang=hang)
+    assert not list(run.all("failed")), "an instrument failed"
+    return run
+
+
+def until_ended(processes: list, notes: Path, deadline: float) -> str:
+    """Wait until all ranks have ended, or hang; return how they hang."""
+    while any(process.is_alive() for process in processes):
+        assert time.monotonic() < deadline, "not done"
+        if hang := hangs(notes, len(processes)):
+            return hang
+        time.sleep(0.1)
+    return ""
+
+
+def as_rank(notes: Path, limit: int | None, script: str, arguments: tuple, here: str, environment: dict) -> None:
+    """Be a rank that the doctor looks at, silently."""
+    import torch
+
+    from ddp_lessons.doctor.rank import watch
+
+    os.chdir(here)
+    os.environ.update(environment)
+    torch.set_num_threads(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    with contextlib.suppress(BaseException):
+        watch(notes, limit, script, list(arguments))
+    atexit._run_exitfuncs()  # which a forked process leaves out
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def expected(script: Path) -> list[tuple[str, int]]:
+    """Return what a script is to hear, as (code, line): the codes in the comment behind each of its lines."""
+    lines = enumerate(script.read_text().splitlines(), 1)
+    marks = [(found.group(1), line) for line, text in lines if (found := MARK.search(text))]
+    return sorted((code, line) for codes, line in marks for code in re.findall(r"DDP\d{3}", codes))
+
+
+def heard(run: Run) -> list[tuple[str, int | None]]:
+    """Return the faults and suspects that were found, as (code, line)."""
+    found = [one for one in findings(run) if grade(one) != "note"]
+    return sorted((one.code, one.place and one.place[1]) for one in found)
