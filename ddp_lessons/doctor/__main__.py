@@ -2,12 +2,14 @@
 
 import argparse
 import os
+import signal
 import sys
 from pathlib import Path
 
 from ddp_lessons.doctor import report
 from ddp_lessons.doctor.judge import CODES, findings, grade
-from ddp_lessons.doctor.patient import examine
+from ddp_lessons.doctor.patient import Interrupted, examine
+from ddp_lessons.workbench.processes import STOPS
 
 COULD_NOT_RUN = 2
 MOST = 64  # ranks
@@ -15,13 +17,20 @@ MOST = 64  # ranks
 
 def main() -> int:
     """Run a script, print what is wrong with it, and return the exit code: 1 for a fault, 2 if it could not be run."""
+    for number in STOPS:
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup asks for another
+            signal.signal(number, signal.default_int_handler)
     args = parse()
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     hear = (lambda line: print(line, end="", flush=True)) if args.show_output else (lambda line: None)
     try:
         run, why = examine(args.script, args.arguments, args.ranks, args.limit_steps, args.timeout, hear)
+    except Interrupted as stop:
+        print("interrupted: all processes were ended")
+        return 128 + stop.args[0]
     except OSError as error:
-        sys.exit(f"{args.script} could not be started: {error}")
+        print(f"{args.script} could not be started: {error}", file=sys.stderr)
+        return COULD_NOT_RUN
     found = report.chosen(findings(run), args.select, args.ignore)
     print((report.as_json if args.json else report.text)(run, found, why))
     return 1 if any(grade(one) == "fault" for one in found) else COULD_NOT_RUN if why else 0
@@ -44,7 +53,7 @@ def parse() -> argparse.Namespace:
         parser.error(f"there is no script {args.script}")
     if not 2 <= args.ranks <= MOST:
         parser.error(f"--ranks {args.ranks}: what is wrong among ranks shows on 2 to {MOST}")
-    if (args.limit_steps or 1) < 1 or args.timeout <= 0:
+    if args.limit_steps is not None and args.limit_steps < 1 or args.timeout <= 0:
         parser.error("--limit-steps and --timeout are numbers above 0")
     return args
 

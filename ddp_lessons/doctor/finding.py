@@ -1,6 +1,7 @@
 """What the doctor says of a script: codes, findings, and the report."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 GRADES = ["fault", "suspect", "note"]
@@ -28,9 +29,8 @@ class Finding:
     place: tuple[str, int] | None = None
     grade: str = ""
 
-    def where(self) -> str:
-        """Return "file:line", relative to the current folder where that is shorter."""
-        if not self.place:
-            return ""
-        file, line = self.place
-        return f"{min(file, os.path.relpath(file), key=len)}:{line}"
+
+def where(place: Sequence) -> str:
+    """Return "file:line", relative to the current folder where that is shorter."""
+    file, line = place
+    return f"{min(file, os.path.relpath(file), key=len)}:{line}"

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ddp_lessons.doctor.finding import where
 from ddp_lessons.doctor.hang import hangs
 from ddp_lessons.doctor.journal import Run, read
 from ddp_lessons.workbench.processes import held_back
@@ -13,6 +14,11 @@ from ddp_lessons.workbench.program import FAILED, Program
 from ddp_lessons.workbench.torchrun import torchrun_command
 
 TICK = 0.5  # seconds between two looks for a hang
+IDLE = 120  # seconds in which no rank prints or computes anything
+
+
+class Interrupted(Exception):
+    """A signal, whose number is its argument, has ended the look at a script, and the script with it."""
 
 
 class Patient(Program):
@@ -44,17 +50,19 @@ def examine(
     """Run a script on `ranks` ranks of this machine's CPU, and return what was noted, and why it did not end well.
 
     `limit` is after how many optimizer steps it ends, `timeout` after how many seconds. `hear` gets each line that it
-    prints. Nothing is left running. Raises OSError if it cannot be started.
+    prints. Nothing is left running. Raises OSError if it cannot be started, Interrupted at Ctrl-C.
     """
     with tempfile.TemporaryDirectory(prefix="ddp_doctor-") as folder, held_back() as stops:
         patient = Patient(script, arguments, ranks, limit, Path(folder))
         try:
-            for line in patient.lines(timeout, timeout, stops):
+            for line in patient.lines(timeout, IDLE, stops):
                 hear(line)
         finally:
             patient.end()
         run = read(Path(folder), ranks, script=script, limit=limit, hang=patient.hang)
-        return run, "interrupted" if stops else why_ended(patient, run)
+        if stops:
+            raise Interrupted(stops[0])
+        return run, why_ended(patient, run)
 
 
 def why_ended(patient: Patient, run: Run) -> str:
@@ -65,7 +73,7 @@ def why_ended(patient: Patient, run: Run) -> str:
         return f"it was ended, {patient.broken_off}: {patient.where()}"
     for rank, end in sorted(run.all("end"), key=lambda one: one[1]["at"]):
         if end["how"] == "error":
-            return f"rank {rank} failed: {end['error']}"
+            return f"rank {rank} failed: {end['error']}" + (f", {where(end['place'])}" if end["place"] else "")
         if end["how"] == "exit" and end["code"]:
             return f"rank {rank} ended with exit code {end['code']}: {last_line(patient.said().get(rank, ''))}"
     if patient.process.returncode:

@@ -2,7 +2,7 @@
 
 import json
 
-from ddp_lessons.doctor.finding import GRADES, Finding
+from ddp_lessons.doctor.finding import GRADES, Finding, where
 from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge import CODES, grade
 
@@ -18,7 +18,7 @@ def text(run: Run, findings: list[Finding], why: str) -> str:
     lines = []
     for one in findings:
         code = CODES[one.code]
-        lines += [f"{one.where() or run.script}: {one.code} {grade(one)}: {one.text}"]
+        lines += [f"{where(one.place) if one.place else run.script}: {one.code} {grade(one)}: {one.text}"]
         lines += [f"    mend:  {code.mend}", f"    learn: notebooks/{code.lesson}.ipynb"]
     counts = [len([one for one in findings if grade(one) == name]) for name in GRADES]
     numbers = [f"{count} {name}{'s' * (count != 1)}" for count, name in zip(counts, GRADES, strict=True)]

@@ -1,0 +1,166 @@
+"""The doctor as it is typed: what it says, its exit codes, and that it ends whatever it has started."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from commands import ROOT, run
+from ranks import gone
+
+DOCTOR = [sys.executable, "-m", "ddp_lessons.doctor"]
+JOIN = "import torch.distributed as dist\ndist.init_process_group('gloo')\nrank = dist.get_rank()\n"
+LEAVE = "\ndist.destroy_process_group()\n"
+FAULTY = ROOT / "tests" / "patients" / "learning" / "loss_cut_off.py"
+SOUND = ROOT / "tests" / "patients" / "styles" / "sound_accumulation.py"
+
+
+@pytest.fixture
+def doctor(tmp_path):
+    """Have the doctor look at the text of a script, in a folder of its own; return its end."""
+
+    def look(text, *options, arguments=()):
+        (tmp_path / "train.py").write_text(text)
+        mark = f"DOCTOR_TEST_{os.getpid()}_{time.monotonic_ns()}"
+        ended = run(DOCTOR, *options, "train.py", *arguments, folder=tmp_path, MARK_OF_TEST=mark)
+        assert gone(mark), "something is left running"
+        assert "Traceback" not in ended.stderr + ended.stdout
+        return ended
+
+    return look
+
+
+# what it says, and its exit codes
+
+
+def test_a_fault_has_a_place_a_code_a_sentence_a_remedy_and_a_lesson():
+    ended = run(DOCTOR, FAULTY.relative_to(ROOT))
+    line = 1 + FAULTY.read_text().splitlines().index("    optimizer.step()  # DDP701")
+    first, mend, learn, last = ended.stdout.splitlines()
+    assert first.startswith(f"{FAULTY.relative_to(ROOT)}:{line}: DDP701 fault: at all 5 steps every gradient was")
+    assert mend.startswith("    mend:  ") and learn == "    learn: notebooks/lesson1_single_card.ipynb"
+    assert last.startswith("2 ranks, 5 steps") and "1 fault, 0 suspects, 0 notes" in last
+    assert (ended.returncode, ended.stderr) == (1, "")
+
+
+def test_a_clean_script_hears_what_was_looked_at():
+    ended = run(DOCTOR, "--ranks", 3, "--limit-steps", 2, SOUND)
+    assert ended.stdout.startswith("3 ranks, 2 steps, then ended as asked")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_json_says_the_same():
+    ended = run(DOCTOR, "--json", FAULTY)
+    report = json.loads(ended.stdout)
+    assert (report["ranks"], report["steps"], report["failed"], ended.returncode) == (2, 5, None, 1)
+    (found,) = report["findings"]
+    assert (found["code"], found["grade"], found["file"]) == ("DDP701", "fault", str(FAULTY))
+
+
+@pytest.mark.parametrize("options, code", [(["--ignore", "DDP7"], 0), (["--select", "ddp701,DDP7"], 1), ([], 1)])
+def test_codes_are_chosen_by_how_they_begin(options, code):
+    ended = run(DOCTOR, *options, FAULTY)
+    assert (("DDP701" in ended.stdout), ended.returncode) == (bool(code), code)
+
+
+@pytest.mark.parametrize(
+    "options, sentence",
+    [
+        (["no_such.py"], "there is no script no_such.py"),
+        (["--ranks", "1", FAULTY], "what is wrong among ranks shows on 2 to 64"),
+        (["--ranks", "two", FAULTY], "invalid int value"),
+        (["--limit-steps", "0", FAULTY], "numbers above 0"),
+        (["--timeout", "-1", FAULTY], "numbers above 0"),
+        (["--ignore", "DDP9", FAULTY], "no code begins with 'DDP9'"),
+        ([], "required: script"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_a_sentence(options, sentence):
+    ended = run(DOCTOR, *options)
+    assert sentence in ended.stderr.splitlines()[-1]
+    assert (ended.returncode, ended.stdout) == (2, "")
+
+
+def test_the_script_gets_its_own_options_and_the_folder_it_is_called_in(doctor, tmp_path):
+    text = f"import sys, helper\n{JOIN}if rank == 0: open('got', 'w').write(' '.join(sys.argv[1:]))\n{LEAVE}"
+    (tmp_path / "helper.py").write_text("")
+    assert doctor(text, arguments=["--epochs", "1", "--json", "x y"]).returncode == 0
+    assert (tmp_path / "got").read_text() == "--epochs 1 --json x y"
+
+
+# scripts that end badly, or not at all
+
+
+def test_a_script_that_hangs_is_ended_and_the_line_named(doctor):
+    ended = doctor(f"{JOIN}if rank == 1:\n    dist.barrier()\nelse:\n    dist.broadcast_object_list([1], 0){LEAVE}")
+    assert "it hung and was ended: rank 0" in ended.stdout.splitlines()[-1]
+    assert "line 7" in ended.stdout and "line 5" in ended.stdout
+    assert ended.returncode == 1
+
+
+def test_a_script_that_crashes_on_a_rank_gives_the_reason(doctor):
+    ended = doctor(f"{JOIN}if rank == 1:\n    raise ValueError('no such file')\ndist.barrier(){LEAVE}")
+    assert ended.stdout.splitlines()[-1].endswith("rank 1 failed: ValueError: no such file, train.py:5")
+    assert (ended.returncode, "fault:" in ended.stdout) == (2, False)
+
+
+@pytest.mark.parametrize("text, reason", [("def (:\n", "SyntaxError"), ("import no_such_thing", "ModuleNotFoundError")])
+def test_a_script_that_cannot_run_gives_the_reason(doctor, text, reason):
+    ended = doctor(text)
+    assert reason in ended.stdout.splitlines()[-1]
+    assert ended.returncode == 2
+
+
+def test_a_script_that_is_killed_says_by_what(doctor):
+    ended = doctor(f"import os, signal\n{JOIN}if rank == 1:\n    os.kill(os.getpid(), signal.SIGKILL){LEAVE}")
+    assert "was ended by SIGKILL" in ended.stdout.splitlines()[-1]
+    assert ended.returncode == 2
+
+
+def test_an_endless_script_is_ended_at_its_time_out(doctor):
+    ended = doctor(f"{JOIN}while True: pass{LEAVE}", "--timeout", "12")
+    assert "not done after 12 s" in ended.stdout.splitlines()[-1]
+    assert ended.returncode == 2
+
+
+def test_a_long_training_ends_at_its_limit_on_all_ranks(doctor, tmp_path):
+    text = SOUND.read_text().replace("range(2)", "range(10**6)") + "open('after', 'w')"
+    ended = doctor(text, "--limit-steps", "7")
+    assert ended.stdout.startswith("2 ranks, 7 steps, then ended as asked")
+    assert (ended.returncode, (tmp_path / "after").exists()) == (0, False)
+
+
+def test_a_script_that_prints_much_is_read_to_its_end(doctor):
+    ended = doctor(f"{JOIN}if rank == 0:\n    for _ in range(1000):\n        print('x' * 100_000){LEAVE}")
+    assert len(ended.stdout) < 1000
+    assert ended.returncode == 0
+
+
+def test_what_a_script_has_started_is_ended_with_it(doctor):
+    text = "import subprocess\nsubprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+    assert doctor(text + JOIN + LEAVE).returncode == 0
+
+
+def test_what_a_script_prints_is_shown_when_asked(doctor):
+    text = f"{JOIN}if rank == 0: print('loss 0.5'){LEAVE}"
+    assert "loss 0.5" not in doctor(text).stdout
+    assert "loss 0.5\n" in doctor(text, "--show-output").stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_it_with_all_it_has_started(tmp_path, number):
+    (tmp_path / "train.py").write_text(f"{JOIN}open(f'rank{{rank}}', 'w').close()\nwhile True: pass")
+    mark = f"DOCTOR_TEST_{os.getpid()}_{time.monotonic_ns()}"
+    env = os.environ | {"PYTHONPATH": str(ROOT), "MARK_OF_TEST": mark}
+    with subprocess.Popen([*DOCTOR, "train.py"], cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 60
+        while not all((tmp_path / f"rank{rank}").exists() for rank in range(2)):
+            assert time.monotonic() < deadline and process.poll() is None
+            time.sleep(0.1)
+        process.send_signal(number)
+        said, _ = process.communicate(timeout=60)
+    assert gone(mark), "something is left running"
+    assert (said.splitlines()[-1], process.returncode) == ("interrupted: all processes were ended", 128 + number)
