@@ -16,11 +16,18 @@ MOST = 64  # ranks
 
 
 def main() -> int:
-    """Run a script, print what is wrong with it, and return the exit code: 1 for a fault, 2 if it could not be run."""
+    """Look at the script on the command line; return 0, 1 for a fault, 2 if it could not be run."""
     for number in STOPS:
         if signal.getsignal(number) == signal.SIG_DFL:  # nohup asks for another
             signal.signal(number, signal.default_int_handler)
-    args = parse()
+    try:
+        return report_on(parse(sys.argv[1:]))
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+def report_on(args: argparse.Namespace) -> int:
+    """Run a script, print what is wrong with it, and return the exit code."""
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     hear = (lambda line: print(line, end="", flush=True)) if args.show_output else (lambda line: None)
     try:
@@ -36,7 +43,7 @@ def main() -> int:
     return 1 if any(grade(one) == "fault" for one in found) else COULD_NOT_RUN if why else 0
 
 
-def parse() -> argparse.Namespace:
+def parse(arguments: list[str]) -> argparse.Namespace:
     """Return the options; end with exit code 2 and a sentence where they cannot be."""
     parser = argparse.ArgumentParser("ddp-doctor", description="Find what is wrong with a DDP training script.")
     parser.add_argument("--ranks", type=int, default=2, help="how many ranks run it")
@@ -48,7 +55,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--show-output", action="store_true", help="print what the script prints")
     parser.add_argument("script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own options")
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     if not Path(args.script).is_file():
         parser.error(f"there is no script {args.script}")
     if not 2 <= args.ranks <= MOST:

@@ -1,6 +1,7 @@
 """A script that is looked at, running on real ranks under torchrun: until it ends, hangs, or is late."""
 
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -8,12 +9,13 @@ from pathlib import Path
 
 from ddp_lessons.doctor.finding import where
 from ddp_lessons.doctor.hang import hangs
-from ddp_lessons.doctor.journal import Run, read
+from ddp_lessons.doctor.journal import Run, last_event, read
 from ddp_lessons.workbench.processes import held_back
 from ddp_lessons.workbench.program import FAILED, Program
 from ddp_lessons.workbench.torchrun import torchrun_command
 
 TICK = 0.5  # seconds between two looks for a hang
+CLEAR = "\r\x1b[K"  # the line on a terminal
 IDLE = 120  # seconds in which no rank prints or computes anything
 
 
@@ -27,16 +29,32 @@ class Patient(Program):
     def __init__(self, script: str, arguments: Sequence[str], ranks: int, limit: int | None, folder: Path):
         torchrun = ["-m", "torch.distributed.run", *torchrun_command(ranks)[1:]]
         ours = ["-m", "ddp_lessons.doctor.rank", str(folder), str(limit or 0)]
-        self.folder, self.ranks, self.hang, self.seen = folder, ranks, "", time.monotonic()
+        self.folder, self.ranks, self.hang = folder, ranks, ""
+        self.begun = self.seen = time.monotonic()
         super().__init__([*torchrun, *ours, script, *arguments], Path.cwd())
 
     def _watch(self, deadline: float, late: str, stuck: float, stops: Sequence[int]) -> None:
         super()._watch(deadline, late, stuck, stops)
         if time.monotonic() > self.seen + TICK and not self.broken_off:
             self.seen = time.monotonic()
+            self.tell()
             if why := hangs(self.folder, self.ranks):
                 self.hang = why
                 self.break_off("hangs")
+
+
+    def tell(self) -> None:
+        """Say on a terminal how far rank 0 is, in a line that the next one, or the report, takes the place of."""
+        place = last_event(self.folder / "0.jsonl").get("place")
+        if sys.stderr.isatty():
+            at = f"is at {where(place)}" if place else "starts"
+            print(f"{CLEAR}{time.monotonic() - self.begun:.0f} s: rank 0 {at}", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """End all its processes."""
+        super().end()
+        if sys.stderr.isatty():
+            print(CLEAR, end="", file=sys.stderr)
 
 
 def examine(
