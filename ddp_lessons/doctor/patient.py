@@ -29,7 +29,7 @@ class Patient(Program):
     def __init__(self, script: str, arguments: Sequence[str], ranks: int, limit: int | None, folder: Path):
         torchrun = ["-m", "torch.distributed.run", *torchrun_command(ranks)[1:]]
         ours = ["-m", "ddp_lessons.doctor.rank", str(folder), str(limit or 0)]
-        self.folder, self.ranks, self.hang = folder, ranks, ""
+        self.folder, self.ranks, self.hang, self.place = folder, ranks, "", None
         self.begun = self.seen = time.monotonic()
         super().__init__([*torchrun, *ours, script, *arguments], Path.cwd())
 
@@ -45,9 +45,9 @@ class Patient(Program):
 
     def tell(self) -> None:
         """Say on a terminal how far rank 0 is, in a line that the next one, or the report, takes the place of."""
-        place = last_event(self.folder / "0.jsonl").get("place")
+        self.place = last_event(self.folder / "0.jsonl").get("place") or self.place
         if sys.stderr.isatty():
-            at = f"is at {where(place)}" if place else "starts"
+            at = f"is at {where(self.place)}" if self.place else "starts"
             print(f"{CLEAR}{time.monotonic() - self.begun:.0f} s: rank 0 {at}", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
