@@ -4,7 +4,7 @@ Events:
 `wrap`: a model is wrapped; `model` is its number. `names`, `trainable`, `shapes`, `params` (fingerprints) of its
     parameters, `ignored` (names that it leaves alone), `buffers` (names) and `statistics` (those of them that a batch
     norm keeps), `ranks` (that share it).
-`altered`: a `model` is not as it was wrapped: `how`, for each of its parameters that are not; has it `hooks` of its own.
+`altered`: a `model` is not as when it was wrapped: `how`, for each such parameter; has it `hooks` of its own.
 `forward`: a wrapper is called. `model`, `grad` (is autograd on), `training`, `sync` (its backward will reduce);
     `params` (fingerprints, where no optimizer steps with them), `buffers` (fingerprints).
 `backward`: of a `loss`; `models` are the wrappers whose gradients it reduces.

@@ -5,7 +5,15 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from ddp_lessons.doctor.journal import Journal
-from ddp_lessons.doctor.watch.fingerprints import due, fingerprint, is_finite, is_plain, of_gradients, size_of, some_values
+from ddp_lessons.doctor.watch.fingerprints import (
+    due,
+    fingerprint,
+    is_finite,
+    is_plain,
+    of_gradients,
+    size_of,
+    some_values,
+)
 
 
 class Wrapped:
