@@ -80,6 +80,18 @@ class Hand:
         """Return a finding that says by how much a tensor differs."""
         return Finding(code, text + apart(self.run, name, self.ranks, optimizer=self.optimizer), at, grade)
 
+    def sends_gradients(self) -> bool:
+        """Tell whether ranks exchange as many numbers as they have weights between each backward and its step."""
+        events, start = self.run.ranks[self.ranks[0]], 0
+        for step in self.steps:
+            here = events[start : step.at[self.ranks[0]]]
+            last = max((at for at, event in enumerate(here) if event["what"] == "backward"), default=len(here))
+            calls = [event for event in here[last:] if event["what"] == "call"]
+            if sum(math.prod(call.get("shape", [0])) for call in calls) < self.size:
+                return False
+            start = step.at[self.ranks[0]]
+        return True
+
     def averaging(self) -> tuple | None:
         """Return the line at which most is exchanged between steps, or else the step's."""
         calls = [one for one in self.calls[self.ranks[0]] if math.prod(one.get("shape", [])) > SMALL]
@@ -149,3 +161,6 @@ def by_hand(hand: Hand, name: str, begun: list[str]) -> Iterator[Finding]:
         first = next(step for step in hand.moments if differ(step.grads))
         text = f"the gradient of {differ(first.grads)[0]} is averaged at some steps, and not at step {first.step}"
         yield hand.finding("DDP122", text, name, hand.averaging())
+    elif hand.sends_gradients():
+        text = f"before each step ranks exchange as much as there are gradients, but step with others: {name} differs"
+        yield hand.finding("DDP122", text, name, hand.averaging(), "suspect")

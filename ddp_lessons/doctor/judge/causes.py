@@ -82,7 +82,9 @@ def why(case: Case) -> Cause:
     for look in (skipped, altered, raw, unsynced, elsewhere, afterwards, unfinished, otherwise):
         if found := look(case):
             return found
-    return "DDP100", "and the run does not show why", case.moment.place()
+    hooks = any(e["hooks"] for r in case.ranks for e in case.run.of("altered")[r] if e["model"] == case.model)
+    because = "its wrapper reducing by a hook of the script's own" if hooks else "and the run does not show why"
+    return "DDP100", because, case.moment.place()
 
 
 def edited(case: Case) -> Cause:
@@ -96,7 +98,8 @@ def edited(case: Case) -> Cause:
     changed = [rank for rank in case.ranks if case.before.prints.get(rank, {}).get(name) != now.prints[rank][name]]
     rank = changed[0] if changed else case.ranks[0]
     lines = [one.place(rank)[1] if rank in one.events and one.place(rank) else "?" for one in (case.before, now)]
-    text = f"since {among(changed or case.ranks)} changed it between lines {lines[0]} and {lines[1]}, without a step"
+    between = f"between lines {lines[0]} and {lines[1]}" if lines[0] != lines[1] else f"after line {lines[0]}"
+    text = f"since {among(changed or case.ranks)} changed it {between}, without a step"
     return "DDP107", text, case.before.place(rank)
 
 
@@ -190,7 +193,8 @@ def otherwise(case: Case) -> Cause | None:
             for key in mine:
                 if mine[key] != its.get(key):
                     made = [e for e in case.run.of("optimizer")[rank] if e["optimizer"] == case.moment.key[1]]
-                    text = f"since rank {case.ranks[0]} stepped with {key} {mine[key]}, rank {rank} with {its.get(key)}"
+                    text = f"since rank {case.ranks[0]} stepped with {key} {short(mine[key])}"
+                    text = f"{text}, rank {rank} with {short(its.get(key))}"
                     at = place(made[0]) if made and case.moment.step == 1 else case.before.place()
                     return "DDP106", text, at
     states = {event.get("state") for event in case.before.events.values()}
@@ -202,3 +206,8 @@ def numbers(events: list[dict], case: Case, rank: int) -> list[dict]:
     """Return the numbers that an optimizer stepped with at the moment."""
     told = [e["hyper"] for e in events[: case.moment.at[rank]] if case.is_step(e) and "hyper" in e]
     return told[-1] if told else []
+
+
+def short(value: object) -> str:
+    """Return a number without the digits that rounding has left."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

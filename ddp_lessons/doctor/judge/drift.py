@@ -72,7 +72,7 @@ def when(moment: Moment) -> str:
     """Say which moment it is."""
     what, _, number = moment.key
     if what == "forward":
-        return f"at a forward after {number[0]} backwards"
+        return f"at the forward after {number[0]} averaged backwards" if sum(number) > 1 else "at the first forward"
     known = {"step": "before step {}", "stepped": "after step {}", "wrap": "when wrapped", "final": "at the end"}
     return known[what].format(number + 1)
 

@@ -42,6 +42,8 @@ def of_optimizer(run: Run, rank: int, optimizer: int) -> Finding | None:
     at, count = place(steps[0]), len(steps)
     made = [event for event in run.of("optimizer")[rank] if event["optimizer"] == optimizer]
     if all(one["none"] for one in steps):
+        if len(prints(steps)) > 1:
+            return None  # a closure's gradients are gone again
         text = f"at all {count} steps no parameter of the optimizer had a gradient"
         return Finding("DDP703", text, place(made[0]) if made else at)
     if all(one["zero"] for one in steps):
@@ -63,6 +65,16 @@ def merged(events: list[dict]) -> list[dict]:
     return steps
 
 
+def looked_at(step: dict) -> bool:
+    """Tell whether the weights were looked at before and after a step."""
+    return bool(step.get("params") and step["after"] and all(step["params"]))
+
+
+def prints(steps: list[dict]) -> set[str]:
+    """Return the different fingerprints that the weights had at steps that were looked at."""
+    return {str(one[when]) for one in steps if looked_at(one) for when in ("params", "after")}
+
+
 def not_finite(run: Run, rank: int, steps: list[dict]) -> Finding | None:
     """Return that gradients are not finite: at all steps, or from one on, after which the weights are not either."""
     first = next(at for at in range(len(steps)) if not any(one["finite"] for one in steps[at:]))
@@ -77,9 +89,7 @@ def not_finite(run: Run, rank: int, steps: list[dict]) -> Finding | None:
 
 def still(run: Run, rank: int, steps: list[dict], made: tuple | None) -> Finding | None:
     """Return that the weights never changed, on steps that were looked at."""
-    seen = [one for one in steps if one.get("params") and one["after"]]
-    prints = {str(one[when]) for one in seen for when in ("params", "after")}
-    if len(seen) < ENOUGH or len(prints) > 1:
+    if len([one for one in steps if looked_at(one)]) < ENOUGH or len(prints(steps)) > 1:
         return None
     rates = [group.get("lr") for one in steps for group in one.get("hyper", [])]
     zero = all(rate == 0 for rate in rates) and bool(rates)
@@ -93,8 +103,8 @@ def without_steps(run: Run) -> Iterator[Finding]:
     """Yield what a script without any optimizer step learns: its wrappers' weights tell, or its losses."""
     for rank, made in run.of("optimizer").items():
         passes = [e for e in run.of("backward")[rank] if e["models"]]
-        prints = [e["params"] for e in run.of("forward")[rank] if e.get("params")]
-        if made and len(passes) >= ENOUGH and len(prints) >= ENOUGH and all(one == prints[0] for one in prints):
+        held = [e["params"] for e in run.of("forward")[rank] if e.get("params")]
+        if made and len(passes) >= ENOUGH and len(held) >= ENOUGH and all(one == held[0] for one in held):
             text = f"{len(passes)} backwards, and never a step of an optimizer: the weights are as they were"
             yield Finding("DDP705", text, place(passes[0]))
             return
@@ -102,9 +112,9 @@ def without_steps(run: Run) -> Iterator[Finding]:
         if len(passes) >= ENOUGH and all(e["loss"] in ("nan", "inf", "-inf") for e in passes):
             yield Finding("DDP702", f"all {len(passes)} losses of rank {rank} were not finite", place(passes[0]))
             return
-    grads = {rank: [event["grads"] for event in events] for rank, events in run.of("reduced").items()}
-    for rank, seen in grads.items():
-        if len(seen) >= ENOUGH and all(one < 2 for prints in seen for one in prints):
+    for rank, events in run.of("reduced").items():
+        seen = [event["grads"] for event in events]
+        if len(seen) >= ENOUGH and all(one < 2 for grads in seen for one in grads):
             at = place(run.of("backward")[rank][0])
             yield Finding("DDP701", f"after all {len(seen)} backwards every gradient was exactly zero", at)
             return

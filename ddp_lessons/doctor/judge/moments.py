@@ -112,7 +112,8 @@ def apart(run: Run, name: str, ranks: list[int], model: int | None = None, optim
         return ""
     values = [ones[-1]["values"][name] for ones in finals]
     largest = max((max(column) - min(column) for column in zip(*values, strict=False)), default=0)
-    return f"; at the end by {largest:.3g}, the most among {len(values[0])} of its numbers" if largest > 0 else ""
+    about = f"; at the end the largest difference, among {len(values[0])} of its numbers, is"
+    return f"{about} {largest:.3g}" if largest > 0 else ""
 
 
 def among(ranks: list[int]) -> str:
