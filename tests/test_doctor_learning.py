@@ -3,6 +3,8 @@
 import pytest
 from examined import PATIENTS, examined, expected, heard
 
+from ddp_lessons.doctor.judge import findings
+
 SCRIPTS = sorted((PATIENTS / "learning").glob("*.py"))
 
 
@@ -10,3 +12,23 @@ SCRIPTS = sorted((PATIENTS / "learning").glob("*.py"))
 def test_it_hears_what_its_comments_say(script):
     assert bool(expected(script)) is not script.stem.startswith("sound")
     assert heard(examined(script)) == expected(script)
+
+
+SAID = {
+    "blows_up": "to the last, step 12, a gradient was not finite",
+    "optimizer_of_a_copy": "at all 4 steps no parameter of the optimizer had a gradient",
+    "rate_zero": "5 steps changed no weight, to the last bit: its learning rate was 0",
+    "update_rounds_away": "6 steps changed no weight",
+    "no_step": "6 backwards, and never a step",
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_it_says_how_often(name):
+    (found,) = findings(examined(PATIENTS / "learning" / f"{name}.py", ranks=3))
+    assert SAID[name] in found.text
+
+
+def test_a_rate_that_was_zero_so_far_is_only_suspect():
+    (found,) = findings(examined(PATIENTS / "learning" / "rate_zero.py", limit=4))
+    assert (found.code, found.grade) == ("DDP704", "suspect")
