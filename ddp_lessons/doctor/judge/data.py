@@ -50,7 +50,7 @@ def judge(run: Run) -> Iterator[Finding]:
     yield from () if split or same else judge_unread(train, read, ranks)
     yield from judge_empty(read, ranks)
     yield from () if split else judge_held_out(read)
-    yield from judge_scores(score, ranks)
+    yield from () if split else judge_scores(score, ranks)
     yield from judge_streams(run, read)
 
 

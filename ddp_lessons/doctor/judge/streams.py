@@ -29,7 +29,7 @@ def judge_streams(run: Run, all_passes: list[Pass]) -> Iterator[Finding]:
     found: dict[tuple | None, list] = {}
     for what, looks in seen.items():
         if ranks := alike(looks):
-            found.setdefault(seeded(run, what[1]) or place(first[what]), []).append((what, ranks, len(looks)))
+            found.setdefault(seeded(run, what[1], looks) or place(first[what]), []).append((what, ranks, len(looks)))
     for where, whats in found.items():
         yield Finding("DDP207", words(whats), where)
 
@@ -50,8 +50,9 @@ def alike(looks: dict[tuple, dict[int, str]]) -> list[int]:
     return sorted(rank for rank, digest in digests.items() if list(digests.values()).count(digest) > 1)
 
 
-def seeded(run: Run, generator: str) -> tuple | None:
-    """Return the last line that seeded a generator."""
+def seeded(run: Run, generator: str, looks: dict) -> tuple | None:
+    """Return the last line that seeded a generator; those of a loader's workers are seeded by torch's."""
+    generator = "torch" if all(worker is not None for _, worker, _ in looks) else generator
     places = [place(event) for _, event in run.all("seeded") if event["generator"] == generator]
     return places[-1] if places else None
 

@@ -9,6 +9,7 @@ how many numbers were drawn.
 """
 
 import functools
+import os
 import random
 import sys
 import zlib
@@ -106,7 +107,7 @@ class Streams:
     def seeded(self, generator: str) -> None:
         """Note that the script has put a generator to a state, once for each line that does."""
         key = generator, str(place := here())
-        if key not in self.seeds and len(self.seeds) < MOST_SEEDED and place:
+        if os.getpid() == self.journal.pid and key not in self.seeds and len(self.seeds) < MOST_SEEDED and place:
             self.seeds.add(key)
             self.journal.note("seeded", generator=generator)
 

@@ -13,8 +13,8 @@ sampler = DistributedSampler(train_set)
 loader = DataLoader(train_set, batch_size=8, sampler=sampler)
 model = DDP(nn.Linear(6, 3))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for epoch in range(3):
-    for step, (x, y) in enumerate(loader):  # DDP202
+for _ in range(3):
+    for x, y in loader:  # DDP202
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(x), y).backward()
         optimizer.step()

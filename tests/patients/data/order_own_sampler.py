@@ -26,7 +26,7 @@ data = TensorDataset(torch.linspace(0, 1, 80).reshape(40, 2))
 loader = DataLoader(data, 5, sampler=Mine(40), num_workers=2, persistent_workers=True)
 model = DistributedDataParallel(torch.nn.Linear(2, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for epoch in range(2):
+for _ in range(2):
     for (x,) in loader:  # DDP202
         optimizer.zero_grad()
         model(x).mean().backward()

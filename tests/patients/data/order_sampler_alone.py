@@ -10,7 +10,7 @@ inputs = torch.randn(48, 4, generator=torch.Generator().manual_seed(1))
 sampler = DistributedSampler(inputs, shuffle=True, seed=3)
 model = DistributedDataParallel(torch.nn.Linear(4, 4))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for epoch in range(3):
+for _ in range(3):
     sampler.set_epoch(0)
     order = torch.tensor(list(sampler))  # DDP202
     for chosen in order.split(6):
