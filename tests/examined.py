@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import multiprocessing
 import os
 import re
 import sys
@@ -51,6 +52,7 @@ def until_ended(processes: list, notes: Path, deadline: float) -> str:
 
 def as_rank(notes: Path, limit: int | None, script: str, arguments: tuple, here: str, environment: dict) -> None:
     """Be a rank that the doctor looks at, silently."""
+    import numpy
     import torch
 
     from ddp_lessons.doctor.rank import watch
@@ -58,6 +60,8 @@ def as_rank(notes: Path, limit: int | None, script: str, arguments: tuple, here:
     os.chdir(here)
     os.environ.update(environment)
     torch.set_num_threads(1)
+    torch.seed(), numpy.random.seed()  # a fresh process's generators differ, forked ones would not
+    multiprocessing.set_start_method("fork", force=True)  # as outside of a forkserver, for loaders' workers
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)

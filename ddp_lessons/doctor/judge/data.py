@@ -1,13 +1,76 @@
-"""Kind 2: to be written."""
+"""Kind 2: what the ranks read: whether each sample is somebody's, and for what."""
 
+import math
 from collections.abc import Iterator
 
 from ddp_lessons.doctor.finding import Code, Finding
 from ddp_lessons.doctor.journal import Run
+from ddp_lessons.doctor.judge.reads import Groups, Pass, grouped, passes, shuffled
+from ddp_lessons.doctor.judge.same_samples import judge_calls, judge_ranks, judge_workers
+from ddp_lessons.doctor.judge.scored import judge_held_out, judge_scores, judge_split
+from ddp_lessons.doctor.judge.streams import judge_streams
+from ddp_lessons.doctor.judge.unread import judge_empty, judge_unread
 
-CODES: dict[str, Code] = {}
+SAMPLER, SCORE, ANSWER = "lesson3_sampler", "lesson6_score_and_resume", "lesson5_same_answer"
+CODES: dict[str, Code] = {
+    "DDP201": Code(
+        "fault", "ranks train on the same samples", "give each rank a share, as with a DistributedSampler", SAMPLER
+    ),
+    "DDP202": Code(
+        "fault", "the order repeats", "call sampler.set_epoch(epoch) before each pass, or seed it anew", SAMPLER
+    ),
+    "DDP203": Code("fault", "samples are never read", "share the samples out once, among all ranks", SAMPLER),
+    "DDP204": Code(
+        "suspect", "samples are scored twice", "score Subset(data, range(rank, len(data), world_size))", SCORE
+    ),
+    "DDP205": Code(
+        "fault", "the split differs between ranks", "split with a generator that is seeded alike on all ranks", SAMPLER
+    ),
+    "DDP206": Code("fault", "scored samples are trained on", "take them out of the training samples", SAMPLER),
+    "DDP207": Code(
+        "suspect", "the same random numbers on ranks", "seed with seed + rank once the model is made", SCORE
+    ),
+    "DDP208": Code(
+        "fault", "workers read the same samples", "share the samples out by torch.utils.data.get_worker_info()", SAMPLER
+    ),
+}
+CHANCE = 1e-4  # that orders drawn anew are the same
 
 
 def judge(run: Run) -> Iterator[Finding]:
     """Yield what is found."""
-    yield from ()
+    read = passes(run)
+    train, score, ranks = grouped(read, "train"), grouped(read, "score"), len(run.ranks)
+    split = list(dict.fromkeys(judge_split(read)))[:1]
+    same = [] if split else list(judge_ranks(run, train))
+    yield from split or same
+    yield from () if split or same else judge_calls(run)
+    yield from judge_workers(train)
+    yield from judge_order(train)
+    yield from () if split or same else judge_unread(train, read, ranks)
+    yield from judge_empty(read, ranks)
+    yield from () if split else judge_held_out(read)
+    yield from () if split else judge_scores(score, ranks)
+    yield from judge_streams(run, read)
+
+
+def judge_order(groups: Groups) -> Iterator[Finding]:
+    """Yield each training loader whose order, drawn by lot, comes again."""
+    for group in groups.values():
+        for rank, ours in sorted(group.items()):
+            again = [one for number, one in enumerate(ours) if any(comes_again(one, early) for early in ours[:number])]
+            if again and 2 * len(again) >= len(ours) - 1 and certain(again):
+                text = f"rank {rank} reads {len(again[0].order)} samples in the same order in {len(again) + 1} passes: "
+                yield Finding("DDP202", text + f"{', '.join(map(str, again[0].order[:4]))}, …", again[0].place)
+                break
+
+
+def comes_again(one: Pass, early: Pass) -> bool:
+    """Tell whether a pass has the order of an earlier one, drawn by lot, as far as both go."""
+    both = min(len(one.order), len(early.order))
+    return shuffled(one.order) and shuffled(early.order) and one.order[:both] == early.order[:both]
+
+
+def certain(again: list[Pass]) -> bool:
+    """Tell whether it is no chance that passes had the order of earlier ones."""
+    return sum(math.lgamma(len(set(one.order)) + 1) for one in again) > -math.log(CHANCE)

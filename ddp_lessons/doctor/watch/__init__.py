@@ -3,6 +3,6 @@
 Each has `install(journal, limit)`. None of them may fail, wait, draw random numbers, or change what the script sees.
 """
 
-from ddp_lessons.doctor.watch import collectives, data, files, surroundings, training
+from ddp_lessons.doctor.watch import collectives, data, files, random_streams, rows, surroundings, training
 
-INSTRUMENTS = [surroundings, files, collectives, data, training]
+INSTRUMENTS = [surroundings, files, collectives, data, rows, random_streams, training]
