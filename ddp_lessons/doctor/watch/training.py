@@ -85,7 +85,8 @@ def install(journal: Journal, limit: int | None) -> None:
 
     def watched_backward(tensors, *args, **kwargs):
         models = note(tensors)
-        with waiting(journal, "backward", models=models) if models else waiting(None):
+        group = training.wrappers[models[0]].process_group if models else None
+        with waiting(journal, "backward" if models else None, group, models=models):
             return backward(tensors, *args, **kwargs)
 
     torch.autograd.backward = watched_backward
@@ -98,13 +99,13 @@ def watch_wrapper(journal: Journal, training: Training) -> None:
     wrapped, called = journal.safely(training.wrapped), journal.safely(training.forward)
 
     def watched_init(self, *args, **kwargs):
-        with waiting(journal, "DistributedDataParallel"):
+        with waiting(journal, "DistributedDataParallel", kwargs.get("process_group")):
             init(self, *args, **kwargs)
         wrapped(self)
 
     def watched_forward(self, *args, **kwargs):
         called(self)
-        with waiting(journal, "buffers" if self.will_sync_module_buffers() else None):
+        with waiting(journal, "buffers" if self.will_sync_module_buffers() else None, self.process_group):
             return forward(self, *args, **kwargs)
 
     cls.__init__, cls.forward = watched_init, watched_forward
