@@ -4,7 +4,6 @@ import pytest
 from examined import PATIENTS, examined, expected, heard
 
 from ddp_lessons.doctor import hang
-from ddp_lessons.doctor.judge import findings
 
 FOLDER = PATIENTS / "one_rank"
 SCRIPTS = sorted(FOLDER.glob("*.py"))

@@ -27,7 +27,7 @@ CODES = {
     "DDP306": Code(
         "fault", "a message without its other half", "pair each send with a recv; let some ranks receive first", RANKS
     ),
-    "DDP307": Code("fault", "a group not made alike by all", "call new_group alike on all ranks, members or not", RANKS),
+    "DDP307": Code("fault", "a group not all make alike", "call new_group alike on all ranks, members or not", RANKS),
     "DDP308": Code("fault", "ranks wait in different groups", "use the groups in one order on every rank", RANKS),
     "DDP309": Code("note", "a rank waits long", "share the work that the others wait for", DDP),
 }

@@ -43,7 +43,7 @@ def excused_any(run: Run, way: Channel) -> bool:
 
 def mismatch(run: Run) -> Finding | None:
     """Return the first message that nobody waits for, or that nobody sends."""
-    found = sorted(unmatched(run), key=lambda one: one[0].event["at"])
+    found = sorted(unmatched(run), key=lambda one: ("send" in one[0].name, one[0].event["at"]))  # who waits, first
     if not found:
         return None
     call, text = found[0]

@@ -10,14 +10,12 @@ torch.manual_seed(rank)
 model = DistributedDataParallel(torch.nn.Linear(5, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 patience = 2 + 3 * rank
-worse = 0
-for step in range(10):
+for worse in range(10):
     loss = model(torch.randn(8, 5)).square().mean()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    worse += 1
-    stop = torch.tensor(int(worse > patience))
+    stop = torch.tensor(int(worse >= patience))
     dist.all_reduce(stop, op=dist.ReduceOp.MAX)
     if stop:
         break
