@@ -20,3 +20,5 @@ def test_it_hears_what_its_comments_say(script, ranks):
     assert bool(expected(script)) is not script.stem.startswith("sound")
     run = examined(script, ranks=ranks)
     assert heard(run) == expected(script), [one.text for one in run.found]
+    if script.stem.startswith("sound"):
+        assert {end["how"] for _, end in run.all("end")} <= {"done", "exit"} and not run.hang

@@ -74,7 +74,8 @@ def open_call(events: list[dict]) -> dict | None:
 
 def meeting(call: dict) -> tuple:
     """Return what is equal for the calls of all ranks that wait for each other; never for pairs of ranks."""
-    return call.get("pg"), call.get("turn", call["at"]), call["name"], str(call.get("models"))
+    about = [str(call.get(key)) for key in ("models", "shape", "dtype", "op", "src", "dst")]
+    return call.get("pg"), call.get("turn", call["at"]), call["name"], *about
 
 
 def has_ended(events: list[dict], process: psutil.Process | None) -> bool:

@@ -9,8 +9,8 @@ from ddp_lessons.doctor.judge.calls import (
     Call,
     Difference,
     ending,
+    excused,
     first_difference,
-    is_consequence,
     named,
     open_call,
     unlike,
@@ -30,6 +30,7 @@ CODES = {
     "DDP307": Code("fault", "a group not all make alike", "call new_group alike on all ranks, members or not", RANKS),
     "DDP308": Code("fault", "ranks wait in different groups", "use the groups in one order on every rank", RANKS),
     "DDP309": Code("note", "a rank waits long", "share the work that the others wait for", DDP),
+    "DDP310": Code("fault", "all ranks wait", "see which of them has not yet done what the others wait for", RANKS),
 }
 
 
@@ -42,9 +43,8 @@ def judge(run: Run) -> Iterator[Finding]:
     elif message := pairs.mismatch(run):
         yield message
     else:
-        yield from never_begun(run)
-        yield from pairs.misfits(run)
-        yield from swaps.judge(run)
+        seen = [*never_begun(run), *pairs.misfits(run), *swaps.judge(run)]
+        yield from seen or hung(run)
     yield from waits.judge(run)
 
 
@@ -107,7 +107,15 @@ def never_begun(run: Run) -> Iterator[Finding]:
     stuck = [call for rank in run.ranks if (call := open_call(run, rank)) and call.name == "init_process_group"]
     begun = {rank for rank, event in run.all("call") if event["name"] == "init_process_group"}
     for rank in run.ranks:
-        error = ending(run, rank).get("error")
-        if stuck and rank not in begun and ending(run, rank) and (not error or is_consequence(error)):
+        end = ending(run, rank)
+        ended = end["how"] in ("done", "exit") if end else run.hang
+        if stuck and rank not in begun and ended:
             yield left(run, rank, stuck)
             return
+
+
+def hung(run: Run) -> Iterator[Finding]:
+    """Yield a hang that no other finding explains."""
+    waiting = [call for rank in run.ranks if (call := open_call(run, rank))]
+    if run.hang and waiting and not any(excused(run, rank) for rank in run.ranks):
+        yield Finding("DDP310", f"nobody gets on: {told(waiting)}", waiting[0].place)

@@ -14,11 +14,11 @@ if rank == 0:
     dist.all_reduce(torch.ones(1), group=first)
 if rank > 0:
     dist.broadcast(torch.ones(2), src=1, group=rest)
-local = dist.new_group([size - 1], use_local_synchronization=True) if rank == size - 1 else None
-if local:
-    dist.barrier(group=local)
 second = dist.new_group()
 dist.all_reduce(torch.ones(1), group=second)
 dist.all_reduce(torch.ones(2))
+local = dist.new_group([size - 1], use_local_synchronization=True) if rank == size - 1 else None
+if local:
+    dist.barrier(group=local)
 dist.barrier()
 dist.destroy_process_group()

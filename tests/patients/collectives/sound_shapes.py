@@ -28,8 +28,7 @@ samples = torch.randn(8, 3)
 samples = samples[:5] if predictor.rank == predictor.size - 1 else samples
 for batch in samples.split(4):
     predictor.collect(predictor.predict(batch))
-parts = [torch.ones(rank + 1) for rank in range(predictor.size)]
-got = [torch.empty(predictor.rank + 1) for _ in range(predictor.size)]
-dist.all_to_all(got, parts)
+gives, gets = list(range(1, predictor.size + 1)), [predictor.rank + 1] * predictor.size
+dist.all_to_all_single(torch.empty(sum(gets)), torch.ones(sum(gives)), gets, gives)
 dist.all_reduce(torch.ones(2, 3) if predictor.rank else torch.ones(3, 2))
 dist.destroy_process_group()
