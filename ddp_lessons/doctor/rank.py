@@ -21,10 +21,10 @@ def watch(folder: Path, limit: int | None, script: str, arguments: list[str]) ->
     """Run a script as the main module, and write down what it does; `limit` is after how many steps it ends.
 
     Events: `begin`; `end` with `how` ("done", "limit", "exit" and its `code`, "error" with `error` and `trace`, whose
-    place is the line that failed); `left`, at the very end, with `joined`: whether it is still in a process group.
+    place is the line that failed or exited); `left`, at the very end, with `joined`: whether it is still in a group.
     """
     journal = Journal(folder, int(os.environ["RANK"]))
-    journal.note("begin", script=script, size=int(os.environ["WORLD_SIZE"]))
+    journal.note("begin", script=script, size=int(os.environ["WORLD_SIZE"]), process=os.getpid())
     atexit.register(lambda: journal.note("left", joined=dist.is_initialized()))  # after those of the script
     sys.argv = [script, *arguments]
     sys.path[0] = os.path.dirname(os.path.abspath(script))
@@ -35,15 +35,19 @@ def watch(folder: Path, limit: int | None, script: str, arguments: list[str]) ->
     except LimitReached:
         end_at_limit(journal)
     except SystemExit as end:
-        journal.note("end", how="exit", code=end.code)
+        journal.note("end", how="exit", code=end.code, place=raised_at(end))
         raise
     except BaseException as error:
-        place = [[frame.filename, frame.lineno] for frame in traceback.extract_tb(error.__traceback__)]
-        place = next((at for at in reversed(place) if is_readers(at[0])), None)
         text = f"{type(error).__name__}: {error}"
-        journal.note("end", how="error", error=text, trace=traceback.format_exc(), place=place)
+        journal.note("end", how="error", error=text, trace=traceback.format_exc(), place=raised_at(error))
         raise
     journal.note("end", how="done")
+
+
+def raised_at(error: BaseException) -> list | None:
+    """Return the reader's line that an error was raised at."""
+    places = [[frame.filename, frame.lineno] for frame in traceback.extract_tb(error.__traceback__)]
+    return next((at for at in reversed(places) if is_readers(at[0])), None)
 
 
 def end_at_limit(journal: Journal) -> None:

@@ -21,7 +21,6 @@ Calls in which a rank waits for others are noted as in `collectives.py`, with DD
 """
 
 import atexit
-import contextlib
 import functools
 
 import torch
@@ -125,7 +124,8 @@ def watch_backward(journal: Journal, training: Training) -> None:
     @functools.wraps(backward)
     def watched_backward(tensors, *args, **kwargs):
         models = note(tensors)
-        call = waiting(journal, "backward", models=models) if models else contextlib.nullcontext()
+        group = training.wrappers[models[0]].process_group if models else None
+        call = waiting(journal, "backward" if models else None, group, models=models)
         with call, training.inside.running():
             backward(tensors, *args, **kwargs)
         if models:
@@ -142,14 +142,15 @@ def watch_wrappers(journal: Journal, training: Training) -> None:
 
     @functools.wraps(init)
     def watched_init(self, *args, **kwargs):
-        with waiting(journal, "DistributedDataParallel"):
+        with waiting(journal, "DistributedDataParallel", kwargs.get("process_group")):
             init(self, *args, **kwargs)
         wrap(self)
 
     @functools.wraps(forward)
     def watched_forward(self, *args, **kwargs):
         called(self)
-        with waiting(journal, "buffers" if self.will_sync_module_buffers() else None), training.inside.running():
+        buffers = "buffers" if self.will_sync_module_buffers() else None
+        with waiting(journal, buffers, self.process_group), training.inside.running():
             return forward(self, *args, **kwargs)
 
     cls.__init__, cls.forward = watched_init, watched_forward
