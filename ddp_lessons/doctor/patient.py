@@ -64,6 +64,8 @@ def why_ended(patient: Patient, run: Run) -> str:
     if patient.broken_off:
         return f"it was ended, {patient.broken_off}: {patient.where()}"
     for rank, end in sorted(run.all("end"), key=lambda one: one[1]["at"]):
+        if reason := next((event["why"] for _, event in run.all("unfit")), ""):
+            return reason
         if end["how"] == "error":
             return f"rank {rank} failed: {end['error']}"
         if end["how"] == "exit" and end["code"]:

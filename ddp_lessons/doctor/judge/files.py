@@ -39,7 +39,8 @@ def by_path(run: Run) -> dict[str, dict[int, list[tuple[Moment, dict]]]]:
     for moment, event in moments(run, "file"):
         if len(paths[event["path"]][moment.rank]) < MOST:
             paths[event["path"]][moment.rank].append((moment, event))
-    return {path: ranks for path, ranks in paths.items() if len(ranks) > 1}
+    locks = {event["path"] for _, event in run.all("file") if event["did"] == "lock"}
+    return {path: ranks for path, ranks in paths.items() if len(ranks) > 1 and path not in locks}
 
 
 def pairs(ranks: dict, first: set[str], second: set[str]) -> Iterator[tuple[tuple, tuple]]:

@@ -54,6 +54,8 @@ def addresses(run: Run) -> Iterator[Finding]:
     for rank, event in run.all("overwritten", "init", "address"):
         if (written := own_address(event, given.get(rank, {}))) and place_of(event) not in found:
             found[place_of(event)] = written
+    if list(run.all("chosen")):
+        return
     if ports := {place: text for place, (text, grade) in found.items() if not grade}:
         place, text = next(iter(ports.items()))
         yield Finding("DDP602", f"{text}: a second run on this machine, or another launcher, fails or hangs", place)
@@ -76,7 +78,7 @@ def own_address(event: dict, launch: dict) -> tuple[str, str] | None:
     else:
         made_up, what = str(event["port"]), "a store is made on port"
     near = made_up.isdecimal() and port.isdecimal() and abs(int(made_up) - int(port)) <= NEAR
-    if near or made_up == "0" or event.get("chosen") or made_up in launch.get("numbers", ()):
+    if near or made_up == "0" or made_up in launch.get("numbers", ()):
         return None
     return f"{what} {made_up}, and the launcher chose {port}", ""
 
@@ -98,7 +100,7 @@ def never_joined(run: Run) -> Iterator[Finding]:
     """Yield a finding if no rank ever calls torch.distributed, and yet each trains."""
     if list(run.all("init", "wrap", "call")) or not all(run.ranks.values()):
         return
-    trained = next((event for _, event in run.all("step", "backward")), None)
+    trained = next((event for what in ("step", "backward") for _, event in run.all(what)), None)
     if trained:
         text = "each rank trained alone on everything: the script never joins them"
         yield Finding("DDP606", text, place_of(trained))

@@ -24,6 +24,7 @@ MOST, ALIKE = 4000, 20  # events a process, and of a line and a file: a data set
 NOWHERE = ("/dev/", "/proc/", "/sys/", "/etc/", f"{Path.home()}/.cache/", f"{Path.home()}/.config/")
 INSIDE = ("__pycache__", "site-packages", "dist-packages", "torchinductor_", f"{os.sep}triton{os.sep}")
 CODE = (".py", ".pyc", ".so")
+OF_FILES = {"read", "write", "append", "update", "new"}
 STORES = {"set": "set", "add": "both", "get": "wait", "wait": "wait", "check": "wait", "compare_set": "both"}
 
 
@@ -54,7 +55,8 @@ class Files:
         exists = os.path.lexists(path)
         alike = did, path, place[1], exists
         self.alike[alike] += 1
-        inside = path.startswith((*NOWHERE, str(self.journal.folder))) or os.path.isdir(path) and did == "read"
+        folder = did in OF_FILES and os.path.isdir(path)  # of a temporary file, which is opened under no name
+        inside = folder or path.startswith((*NOWHERE, str(self.journal.folder)))
         if not inside and self.alike[alike] <= ALIKE and len(self.alike) <= MOST:
             self.journal.note("file", did=did, path=path, exists=exists, **more)
 

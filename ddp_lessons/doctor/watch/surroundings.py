@@ -4,7 +4,8 @@ Events:
 `launch`: at the start: the launcher's `port`, and what `numbers` in command line and environment could be ports.
 `init`: the script joins a group, with its `method` (an address, or None) and `store`: whether it gives one.
 `initialized`: it has joined it.
-`address`: the script makes a store by hand, on `port`; `chosen`: it has asked the system for a free port before.
+`address`: the script makes a store by hand, on `port`.
+`chosen`: the script asks the system for a free port.
 `unfit`: the doctor cannot look at this script, and `why`.
 """
 
@@ -58,10 +59,10 @@ def watch_joining(journal: Journal) -> None:
 
 def watch_stores(journal: Journal) -> None:
     """Have stores noted that the script makes by hand."""
-    init, chosen = dist.TCPStore.__init__, []
+    init, note_chosen = dist.TCPStore.__init__, journal.safely(journal.note)
 
     def note(host_name: str, port: int, *_, **__) -> None:
-        journal.note("address", host=host_name, port=int(port), chosen=bool(chosen))
+        journal.note("address", host=host_name, port=int(port))
 
     note = journal.safely(note)
 
@@ -73,7 +74,8 @@ def watch_stores(journal: Journal) -> None:
 
     def hook(event: str, arguments: tuple) -> None:
         if event == "socket.bind" and isinstance(arguments[1], tuple) and arguments[1][1:2] == (0,):
-            chosen.append(True)
+            if is_readers(sys._getframe(1).f_code.co_filename):
+                note_chosen("chosen")
 
     sys.addaudithook(hook)
     dist.TCPStore.__init__ = watched

@@ -1,0 +1,17 @@
+"""Cannot do without it."""
+
+import torch
+import torch.distributed as dist
+from argparse import ArgumentParser
+
+
+def main(local_rank: int):
+    dist.init_process_group("gloo")
+    dist.broadcast(torch.full((1,), float(local_rank)), src=0)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    parser = ArgumentParser()
+    parser.add_argument("--local_rank", type=int, required=True)  # DDP605
+    main(parser.parse_args().local_rank)
