@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ddp_lessons.doctor.hang import hangs
 from ddp_lessons.doctor.journal import Run, read
+from ddp_lessons.doctor.judge.launch import unfit
 from ddp_lessons.workbench.processes import held_back
 from ddp_lessons.workbench.program import FAILED, Program
 from ddp_lessons.workbench.torchrun import torchrun_command
@@ -63,9 +64,9 @@ def why_ended(patient: Patient, run: Run) -> str:
         return f"it hung and was ended: {patient.hang}"
     if patient.broken_off:
         return f"it was ended, {patient.broken_off}: {patient.where()}"
+    if reason := unfit(run):
+        return reason
     for rank, end in sorted(run.all("end"), key=lambda one: one[1]["at"]):
-        if reason := next((event["why"] for _, event in run.all("unfit")), ""):
-            return reason
         if end["how"] == "error":
             return f"rank {rank} failed: {end['error']}"
         if end["how"] == "exit" and end["code"]:

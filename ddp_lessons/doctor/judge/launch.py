@@ -21,14 +21,19 @@ NEAR = 16  # ports next to the launcher's, as in int(os.environ["MASTER_PORT"]) 
 
 def judge(run: Run) -> Iterator[Finding]:
     """Yield what is found."""
+    if unfit(run):
+        return
     texts = list(compared(run))
-    yield from texts
-    yield from addresses(run)
-    yield from local_rank(run)
-    if not texts:
-        yield from never_joined(run)
-    yield from not_destroyed(run)
-    yield from printing.judge(run)
+    alone = [] if texts else list(never_joined(run))
+    yield from [*texts, *addresses(run), *local_rank(run), *alone, *not_destroyed(run)]
+    if not alone:
+        yield from printing.judge(run)
+
+
+def unfit(run: Run) -> str:
+    """Say why a script cannot be looked at, if it ended for that; it may have found another way."""
+    ended = {rank for rank, end in run.all("end") if str(end.get("error")).startswith("Unfit")}
+    return next((event["why"] for rank, event in run.all("unfit") if rank in ended or "pid" in event), "")
 
 
 def place_of(event: dict) -> tuple | None:

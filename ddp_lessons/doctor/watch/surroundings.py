@@ -14,6 +14,7 @@ import multiprocessing
 import multiprocessing.process
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable
 
@@ -36,6 +37,8 @@ class Unfit(RuntimeError):
 def refuse(journal: Journal, why: str) -> None:
     """End the script with the reason."""
     journal.note("unfit", why=why)
+    if os.getpid() != journal.pid:
+        os.kill(journal.pid, signal.SIGTERM)  # the rank, which may wait for this process
     raise Unfit(why)
 
 
@@ -59,12 +62,16 @@ def watch_joining(journal: Journal) -> None:
 
 def watch_stores(journal: Journal) -> None:
     """Have stores noted that the script makes by hand."""
-    init, note_chosen = dist.TCPStore.__init__, journal.safely(journal.note)
+    init = dist.TCPStore.__init__
 
     def note(host_name: str, port: int, *_, **__) -> None:
         journal.note("address", host=host_name, port=int(port))
 
-    note = journal.safely(note)
+    def note_bound(_, address: object) -> None:
+        if isinstance(address, tuple) and address[1] == 0:
+            journal.note("chosen")
+
+    note, note_bound = journal.safely(note), journal.safely(note_bound)
 
     @functools.wraps(init)
     def watched(self, *args, **kwargs):
@@ -73,9 +80,8 @@ def watch_stores(journal: Journal) -> None:
         init(self, *args, **kwargs)
 
     def hook(event: str, arguments: tuple) -> None:
-        if event == "socket.bind" and isinstance(arguments[1], tuple) and arguments[1][1:2] == (0,):
-            if is_readers(sys._getframe(1).f_code.co_filename):
-                note_chosen("chosen")
+        if event == "socket.bind" and is_readers(sys._getframe(1).f_code.co_filename):
+            note_bound(*arguments)
 
     sys.addaudithook(hook)
     dist.TCPStore.__init__ = watched
@@ -85,11 +91,11 @@ class Guarded:
     """A function for a process that the script starts anew, where the doctor is not: it may not join a group."""
 
     def __init__(self, journal: Journal, function: Callable):
-        self.folder, self.rank, self.function = journal.folder, journal.rank, function
+        self.folder, self.rank, self.pid, self.function = journal.folder, journal.rank, journal.pid, function
 
     def __call__(self, *args, **kwargs):
         journal = Journal(self.folder, self.rank)
-        journal.pid = 0  # a process of the script's own
+        journal.pid = self.pid
         dist.init_process_group = lambda *_, **__: refuse(journal, SPAWNS)
         return self.function(*args, **kwargs)
 

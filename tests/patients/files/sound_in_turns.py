@@ -1,5 +1,7 @@
 """All ranks write one file, one after the other."""
 
+from pathlib import Path
+
 import torch
 import torch.distributed as dist
 
@@ -15,5 +17,5 @@ dist.all_reduce(torch.ones(1))
 if dist.get_rank() == 0:
     torch.save(torch.load("handed_on.pt") * 2, "handed_on.pt")
 dist.barrier()
-assert open("scores.csv").read().splitlines() == [str(rank) for rank in range(dist.get_world_size())]
+assert Path("scores.csv").read_text().splitlines() == [str(rank) for rank in range(dist.get_world_size())]
 dist.destroy_process_group()

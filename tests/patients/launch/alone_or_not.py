@@ -5,7 +5,7 @@ import os
 import torch
 import torch.distributed as dist
 
-size = os.environ.get("WORLD_SIZE", 1)
+size = os.environ["WORLD_SIZE"]
 model = torch.nn.Linear(4, 2)
 if size == 2:  # DDP603
     dist.init_process_group("gloo")

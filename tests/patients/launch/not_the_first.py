@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 class Logger:
     def __init__(self):
-        self.local_rank = os.getenv("LOCAL_RANK", 0)
+        self.local_rank = os.getenv("LOCAL_RANK")
         self.quiet = self.local_rank != 0  # DDP603
 
     def log(self, text):

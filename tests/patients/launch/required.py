@@ -1,8 +1,9 @@
 """Cannot do without it."""
 
+from argparse import ArgumentParser
+
 import torch
 import torch.distributed as dist
-from argparse import ArgumentParser
 
 
 def main(local_rank: int):

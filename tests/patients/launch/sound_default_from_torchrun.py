@@ -7,7 +7,7 @@ import torch
 import torch.distributed as dist
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--local_rank", type=int, default=int(os.environ.get("LOCAL_RANK", 0)))
+parser.add_argument("--local_rank", type=int, default=int(os.environ.get("LOCAL_RANK", "0")))
 parser.add_argument("rest", nargs="*")
 args = parser.parse_args()
 assert args.rest == [] and args.local_rank == int(os.environ["LOCAL_RANK"])

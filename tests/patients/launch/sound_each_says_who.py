@@ -12,7 +12,7 @@ logging.basicConfig(level=logging.INFO, format=f"%(levelname)s [GPU{rank}] %(mes
 for epoch in range(3):
     dist.all_reduce(torch.ones(1))
     print(f"[rank {rank}] epoch {epoch} | loss {0.5 / (1 + epoch):.3f}")
-    logging.info("epoch %d", epoch)
+    logging.info("epoch %d", epoch)  # noqa: LOG015
 print("worker", rank + 1, "of", world_size, "has ended")
 print(f"{os.environ['LOCAL_RANK']}/{world_size}: bye")
 print("the first says this" if rank == 0 else f"and rank {rank} says that")

@@ -25,12 +25,12 @@ logging.basicConfig(level=logging.INFO if rank == 0 else logging.WARNING)
 for step in range(3):
     dist.all_reduce(torch.ones(1))
     print(f"step {step}", flush=True)
-    logging.info("step %d", step)
+    logging.info("step %d", step)  # noqa: LOG015
 with contextlib.redirect_stdout(io.StringIO()) as heard:
     usual("not on the screen")
 assert heard.getvalue() == "not on the screen\n"
 assert sys.stdout.encoding and sys.stdout.fileno() == 1 and isinstance(sys.stdout, io.TextIOWrapper)
 if rank != 0:
-    sys.stdout = open(os.devnull, "w")
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 usual("the end")
 dist.destroy_process_group()
