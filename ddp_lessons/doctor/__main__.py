@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from ddp_lessons.doctor import report
+from ddp_lessons.doctor.command import unwrapped
 from ddp_lessons.doctor.judge import CODES, findings, grade
 from ddp_lessons.doctor.patient import Interrupted, examine
 from ddp_lessons.workbench.processes import STOPS
@@ -46,16 +47,18 @@ def report_on(args: argparse.Namespace) -> int:
 def parse(arguments: list[str]) -> argparse.Namespace:
     """Return the options; end with exit code 2 and a sentence where they cannot be."""
     parser = argparse.ArgumentParser("ddp-doctor", description="Find what is wrong with a DDP training script.")
-    parser.add_argument("--ranks", type=int, default=2, help="how many ranks run it")
+    parser.add_argument("--ranks", type=int, help="how many ranks run it: 2, or as a launcher's command says")
     parser.add_argument("--limit-steps", type=int, metavar="N", help="end it after N optimizer steps")
     parser.add_argument("--timeout", type=float, default=600, help="seconds after which it is ended")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--select", type=codes, default=[], help="only these codes, as in DDP2,DDP301")
     parser.add_argument("--ignore", type=codes, default=[], help="all codes but these")
     parser.add_argument("--show-output", action="store_true", help="print what the script prints")
-    parser.add_argument("script")
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.add_argument("script", nargs="?", help="the script, or the command line that launches it")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own options")
     args = parser.parse_args(arguments)
+    launch(parser, args)
     if not Path(args.script).is_file():
         parser.error(f"there is no script {args.script}")
     if not 2 <= args.ranks <= MOST:
@@ -63,6 +66,18 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     if args.limit_steps is not None and args.limit_steps < 1 or args.timeout <= 0:
         parser.error("--limit-steps and --timeout are numbers above 0")
     return args
+
+
+def launch(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """Take ranks, script and its arguments from a launcher's command line, if that is what was given."""
+    words = ["-m", *args.module] if args.module else [args.script, *args.arguments]
+    if not words[0]:
+        parser.error("there is no script: give one, as in ddp-doctor --ranks 2 train.py")
+    try:
+        ranks, args.script, args.arguments = unwrapped(words)
+    except ValueError as error:
+        parser.error(str(error))
+    args.ranks = (ranks or 2) if args.ranks is None else args.ranks
 
 
 def codes(text: str) -> list[str]:

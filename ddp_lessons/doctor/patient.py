@@ -10,6 +10,7 @@ from pathlib import Path
 from ddp_lessons.doctor.finding import where
 from ddp_lessons.doctor.hang import hangs
 from ddp_lessons.doctor.journal import Run, last_event, read
+from ddp_lessons.doctor.judge.launch import unfit
 from ddp_lessons.workbench.processes import held_back
 from ddp_lessons.workbench.program import FAILED, Program
 from ddp_lessons.workbench.torchrun import torchrun_command
@@ -89,6 +90,8 @@ def why_ended(patient: Patient, run: Run) -> str:
         return f"it hung and was ended: {patient.hang}"
     if patient.broken_off:
         return f"it was ended, {patient.broken_off}: {patient.where()}"
+    if reason := unfit(run):
+        return reason
     for rank, end in sorted(run.all("end"), key=lambda one: one[1]["at"]):
         if end["how"] == "error":
             return f"rank {rank} failed: {end['error']}" + (f", {where(end['place'])}" if end["place"] else "")

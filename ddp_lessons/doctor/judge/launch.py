@@ -1,13 +1,125 @@
-"""Kind 6: to be written."""
+"""Kind 6: how ranks are launched, what they are told, what all of them print, and how they end."""
 
 from collections.abc import Iterator
 
 from ddp_lessons.doctor.finding import Code, Finding
 from ddp_lessons.doctor.journal import Run
+from ddp_lessons.doctor.judge import printing
 
-CODES: dict[str, Code] = {}
+RANKS, DDP = "lesson2_ranks", "lesson4_ddp"
+CODES = {
+    "DDP601": Code("fault", "the group is not destroyed", "end with dist.destroy_process_group()", RANKS),
+    "DDP602": Code(
+        "fault", "address or port are in the script", "leave them to torchrun, which picks a free port", RANKS
+    ),
+    "DDP603": Code("fault", "a text is compared with a number", 'compare a number: int(os.environ["RANK"])', RANKS),
+    "DDP605": Code("fault", "an old launcher's option", 'read int(os.environ["LOCAL_RANK"]) and use torchrun', DDP),
+    "DDP606": Code("fault", "nothing joins the ranks", "call init_process_group, and wrap the model with DDP", RANKS),
+} | printing.CODES
+NEAR = 16  # ports next to the launcher's, as in int(os.environ["MASTER_PORT"]) + 1, are not made up
 
 
 def judge(run: Run) -> Iterator[Finding]:
     """Yield what is found."""
-    yield from ()
+    if unfit(run):
+        return
+    texts = list(compared(run))
+    alone = [] if texts else list(never_joined(run))
+    yield from [*texts, *addresses(run), *local_rank(run), *alone, *not_destroyed(run)]
+    if not alone:
+        yield from printing.judge(run)
+
+
+def unfit(run: Run) -> str:
+    """Say why a script cannot be looked at, if it ended for that; it may have found another way."""
+    ended = {rank for rank, end in run.all("end") if str(end.get("error")).startswith("Unfit")}
+    return next((event["why"] for rank, event in run.all("unfit") if rank in ended or "pid" in event), "")
+
+
+def place_of(event: dict) -> tuple | None:
+    """Return the place of an event as a finding has it."""
+    return event.get("place") and tuple(event["place"])
+
+
+def compared(run: Run) -> Iterator[Finding]:
+    """Yield a finding for each line on which a rank's text is compared with the number that it stands for."""
+    seen = set()
+    for rank, event in run.all("compared"):
+        if place_of(event) not in seen:
+            seen.add(place_of(event))
+            text = f'on rank {rank}, {event["name"]} is the text "{event["value"]}"'
+            text += f", which does not equal the number {event['other']}"
+            yield Finding("DDP603", text, place_of(event))
+
+
+def addresses(run: Run) -> Iterator[Finding]:
+    """Yield a finding where the script says itself where ranks meet: at the port rather than at the host."""
+    given = dict(run.all("launch"))
+    found = {}
+    for rank, event in run.all("overwritten", "init", "address"):
+        if (written := own_address(event, given.get(rank, {}))) and place_of(event) not in found:
+            found[place_of(event)] = written
+    if list(run.all("chosen")):
+        return
+    if ports := {place: text for place, (text, grade) in found.items() if not grade}:
+        place, text = next(iter(ports.items()))
+        yield Finding("DDP602", f"{text}: a second run on this machine, or another launcher, fails or hangs", place)
+    elif found:
+        place, (text, grade) = next(iter(found.items()))
+        yield Finding("DDP602", f"{text}: on several machines it is another's", place, grade)
+
+
+def own_address(event: dict, launch: dict) -> tuple[str, str] | None:
+    """Return what an event says of an address that the script makes up, and the grade; None if it makes up none."""
+    port = launch.get("port", "")
+    if event["what"] == "overwritten":
+        if event["name"] == "MASTER_ADDR":
+            return f'MASTER_ADDR is set to "{event["value"]}", over the launcher\'s', "suspect"
+        made_up, what = event["value"], "MASTER_PORT is set to"
+    elif event["what"] == "init":
+        if not str(event["method"]).startswith("tcp://"):
+            return None
+        made_up, what = event["method"].rpartition(":")[2].split("?")[0].strip("/"), "init_method has the port"
+    else:
+        made_up, what = str(event["port"]), "a store is made on port"
+    near = made_up.isdecimal() and port.isdecimal() and abs(int(made_up) - int(port)) <= NEAR
+    if near or made_up == "0" or made_up in launch.get("numbers", ()):
+        return None
+    return f"{what} {made_up}, and the launcher chose {port}", ""
+
+
+def local_rank(run: Run) -> Iterator[Finding]:
+    """Yield a finding where a script is told its number by an old launcher's option only."""
+    options = [event for _, event in run.all("option")]
+    spellings = {spelling for event in options for spelling in event["spellings"]}
+    if len(spellings) != 1 or list(run.all("told")) or all(event["default"] == event["rank"] for event in options):
+        return
+    old = spellings == {"--local_rank"}
+    torchrun = "torchrun passes no such option, only LOCAL_RANK in the environment"
+    now = " and torch.distributed.launch passes --local-rank, which is not understood" if old else ""
+    text = f"the script reads its number from {spellings.pop()}: {torchrun}{now} (it was supplied here)"
+    yield Finding("DDP605", text, place_of(options[0]), "" if old else "suspect")
+
+
+def never_joined(run: Run) -> Iterator[Finding]:
+    """Yield a finding if no rank ever calls torch.distributed, and yet each trains."""
+    if list(run.all("init", "wrap", "call")) or not all(run.ranks.values()):
+        return
+    trained = next((event for what in ("step", "backward") for _, event in run.all(what)), None)
+    if trained:
+        text = "each rank trained alone on everything: the script never joins them"
+        yield Finding("DDP606", text, place_of(trained))
+    elif all(event["how"] != "error" for _, event in run.all("end")):
+        yield Finding("DDP606", "the script never calls torch.distributed: there was nothing to look at", None, "note")
+
+
+def not_destroyed(run: Run) -> Iterator[Finding]:
+    """Yield a finding if ranks that came to the end of the script left the group open."""
+    ends = [event for _, event in run.all("end")]
+    good = all(end["how"] == "done" or (end["how"] == "exit" and not end["code"]) for end in ends)
+    ranks = [rank for rank, event in run.all("left") if event["joined"]]
+    if run.hang or not good or len(ends) < len(run.ranks) or not ranks:
+        return
+    init = next((event for _, event in run.all("init")), {})
+    who = "every rank" if len(ranks) == len(run.ranks) else f"rank {', '.join(map(str, ranks))}"
+    yield Finding("DDP601", f"{who} ended with the process group open: others may fail as it goes", place_of(init))

@@ -1,0 +1,21 @@
+"""Destroyed in any case, though the script leaves by sys.exit; joined twice, one after the other."""
+
+import sys
+
+import torch
+import torch.distributed as dist
+
+
+def main():
+    for _ in range(2):
+        dist.init_process_group("gloo")
+        try:
+            dist.all_reduce(torch.ones(3))
+            dist.barrier()
+        finally:
+            dist.destroy_process_group()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
