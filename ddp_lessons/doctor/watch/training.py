@@ -124,7 +124,7 @@ def watch_backward(journal: Journal, training: Training) -> None:
     @functools.wraps(backward)
     def watched_backward(tensors, *args, **kwargs):
         models = note(tensors)
-        group = training.wrappers[models[0]].process_group if models else None
+        group = training.wrapped[models[0]].wrapper.process_group if models else None
         call = waiting(journal, "backward" if models else None, group, models=models)
         with call, training.inside.running():
             backward(tensors, *args, **kwargs)
