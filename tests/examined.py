@@ -36,7 +36,8 @@ def examined(script: Path, *arguments: str, ranks: int = 2, limit: int | None = 
                 process.kill()
                 process.join()
         run = read(Path(notes), ranks, script=str(script), limit=limit, hang=hang)
-    assert not list(run.all("failed")), "an instrument failed"
+    failed = [(event["instrument"], event["error"]) for _, event in run.all("failed")]
+    assert not failed, f"an instrument failed: {failed[:3]}"
     return run
 
 

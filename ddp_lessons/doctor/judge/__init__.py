@@ -14,6 +14,7 @@ CODES: dict[str, Code] = {code: meaning for judge in JUDGES for code, meaning in
 
 def findings(run: Run) -> list[Finding]:
     """Return all that is found, each once, faults first and then by place."""
+    run.found.clear()
     for judge in JUDGES:
         run.found.extend(judge.judge(run))
     return sorted(dict.fromkeys(run.found), key=lambda one: (GRADES.index(grade(one)), one.code, one.place or ("", 0)))

@@ -89,7 +89,7 @@ def why(case: Case) -> Cause:
 
 def edited(case: Case) -> Cause:
     """No step came in between: somebody changed the weights."""
-    loads = [event for _, event in case.all("load")]
+    loads = [event for _, event in case.all("restored")]
     name, now = case.moment.differ()[0], case.moment
     if loads:
         return "DDP107", "since weights were loaded after wrapping, not the same on all of them", place(loads[0])

@@ -98,7 +98,7 @@ def is_aftermath(run: Run, moments: list[Moment], at: int) -> bool:
     for rank in moments[at].prints:
         events = run.ranks[rank][moments[at - 1].at.get(rank, 0) + 1 : moments[at].at[rank]]
         last = max((i for i, e in enumerate(events) if e["what"] in ("backward", "step", "grad")), default=-1)
-        trained.append(last >= 0 and not any(e["what"] == "load" for e in events[last:]))
+        trained.append(last >= 0 and not any(e["what"] == "restored" for e in events[last:]))
     return not all(trained)
 
 

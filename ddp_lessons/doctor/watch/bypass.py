@@ -3,7 +3,7 @@
 Events, `model` being a wrapper's number:
 `raw`: a wrapped module, or a part of it, is called with autograd on, not through its wrapper.
 `no_sync`: the wrapper's context of that name is entered.
-`load`: weights are loaded into a wrapper or the module in it.
+`restored`: weights are loaded into a wrapper or the module in it.
 `grad`: gradients are asked for by `torch.autograd.grad`.
 """
 
@@ -50,7 +50,7 @@ def install(journal: Journal, inside: Inside) -> None:
     @functools.wraps(load)
     def watched_load(self, *args, **kwargs):
         if id(self) in inside.models:
-            note("load", model=inside.models[id(self)])
+            note("restored", model=inside.models[id(self)])
         return load(self, *args, **kwargs)
 
     @functools.wraps(grad)
