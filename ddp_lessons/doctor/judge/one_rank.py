@@ -13,6 +13,7 @@ from ddp_lessons.doctor.judge.calls import (
     at,
     ending,
     first_difference,
+    get,
     named,
     open_call,
     visited,
@@ -96,10 +97,11 @@ def in_turn(found: Difference, one: tuple, other: tuple) -> Finding | None:
     if bool(left) != bool(others_left):
         return fewer(found, one[0], other, left) if left else fewer(found, other[0], one, others_left)
     followed = {pair for calls in found.calls.values() for pair in follows(calls, found.cause)}
-    spots = one[1].spot, other[1].spot
-    if spots in followed and spots[::-1] not in followed:
-        return skipped(other[0], one)
-    return skipped(one[0], other) if spots[::-1] in followed and spots not in followed else None
+    earlier = get(found.calls[one[0][0]], found.cause - 1)
+    usual, others_usual = ((earlier.spot, part[1].spot) in followed for part in (one, other))
+    if usual != others_usual:
+        return skipped(other[0], one) if usual else skipped(one[0], other)
+    return None
 
 
 def follows(calls: list[Call], index: int) -> list[tuple]:
@@ -155,7 +157,9 @@ def fewer(found: Difference, ranks: list[int], going: tuple, left: frozenset) ->
 def skipped(ranks: list[int], going: tuple) -> Finding:
     """Return the finding for ranks that leave out a call of a round."""
     others, call = going
-    return Finding("DDP406", f"{named(ranks)} left out {call.said()}, in which {named(others)} waited", call.place)
+    text = f"{named(ranks)} left out {call.said()}, in which {named(others)} wait{'s' * (len(others) == 1)}"
+    skips = source.exits(source.loops(source.around(call.trail)), (ast.Continue,))
+    return Finding("DDP406", text, skips[0] if len(skips) == 1 else call.place)
 
 
 def evaluated(run: Run) -> Iterator[Finding]:
