@@ -36,7 +36,7 @@ def test_it_says_which_ranks_and_how_often():
     assert told("stops_alone.py", 3).startswith("rank 0 left the loop after 3 times backward (line 16), while ranks 1")
     assert told("uneven_shares.py", 3).startswith("ranks 1 and 2 left the loop after 2 times backward (line 13)")
     assert told("barrier_in_if.py", 3).startswith("rank 0 alone runs barrier (line 10), while ranks 1 and 2 are in")
-    assert "rank 2 left out backward (line 20), in which ranks 0 and 1 wait" in told("skips_backward.py", 3)
+    assert "rank 2 left out backward (line 19), in which ranks 0 and 1 wait" in told("skips_backward.py", 3)
 
 
 def test_a_wrapper_without_buffers_that_one_rank_evaluates_is_a_note(tmp_path):

@@ -165,14 +165,14 @@ def skipped(ranks: list[int], going: tuple) -> Finding:
 def evaluated(run: Run) -> Iterator[Finding]:
     """Note each line at which some ranks alone ask a wrapper that has no buffers: it does no harm yet."""
     lines: dict[tuple, set[int]] = {}
+    harmful = set()
     for rank, events in run.ranks.items():
         for event, after in zip(events, [*events[1:], {}], strict=True):
-            quiet = event["what"] == "forward" and not event.get("grad") and after.get("name") != "buffers"
-            if quiet and event.get("place"):
+            if event["what"] == "forward" and not event.get("grad") and event.get("place"):
                 lines.setdefault(tuple(event["place"]), set()).add(rank)
+                if after.get("name") == "buffers":
+                    harmful.add(tuple(event["place"]))  # only the first such call after a backward broadcasts them
     wrapped = {rank for rank, _ in run.all("wrap")}
     for place, ranks in lines.items():
-        if ranks < wrapped:
+        if ranks < wrapped and place not in harmful:
             yield Finding("DDP402", f"{named(sorted(ranks))} alone evaluated the wrapper{at(place)}", place)
-
-
