@@ -170,7 +170,10 @@ def open_call(run: Run, rank: int) -> Call | None:
     done = {event["number"]: event.get("error") for event in run.ranks[rank] if event["what"] == "done"}
     calls = [event for event in run.ranks[rank] if event["what"] == "call" and not event.get("thread")]
     waits = [one for one in calls if one["number"] not in done or is_consequence(done[one["number"]] or "")]
-    return Call(rank, waits[-1]) if waits else None
+    if not waits:
+        return None
+    meant = next((one for one in calls if one["number"] == waits[-1].get("of")), {})
+    return Call(rank, meant | waits[-1])
 
 
 def visited(calls: list[Call], index: int) -> Iterator[tuple]:

@@ -92,7 +92,9 @@ def odd(calls: list[Call], what: str) -> Call:
 def left(run: Run, rank: int, there: list[Call]) -> Finding:
     """Explain a rank that does not come to a call: it has ended, or waits elsewhere."""
     others = f"{named([call.rank for call in there])} wait{'s' * (len(there) == 1)} in {there[0].said()}"
-    if waiting := open_call(run, rank):
+    if (waiting := open_call(run, rank)) and {"src", "dst"} & waiting.event.keys() and "turn" not in waiting.event:
+        return Finding("DDP306", f"rank {rank} waits in {waiting.said()}; {others}", waiting.place)
+    if waiting:
         text = f"{others} of the group {there[0].event['group']}; rank {rank} waits in {waiting.said()}"
         return Finding("DDP308", f"{text} of the group {waiting.event.get('group')}", there[0].place)
     end = ending(run, rank)

@@ -41,12 +41,13 @@ def judge(run: Run) -> Iterator[Finding]:
     """Yield what is found."""
     read = passes(run)
     train, score, ranks = grouped(read, "train"), grouped(read, "score"), len(run.ranks)
-    split = list(dict.fromkeys(judge_split(read)))[:1]
+    split = list(judge_split(train, read))
     same = [] if split else list(judge_ranks(run, train))
     yield from split or same
     yield from () if split or same else judge_calls(run)
     yield from judge_workers(train)
     yield from judge_order(train)
+    yield from judge_replay(run, train)
     yield from () if split or same else judge_unread(train, read, ranks)
     yield from judge_empty(read, ranks)
     yield from () if split else judge_held_out(read)
@@ -62,6 +63,21 @@ def judge_order(groups: Groups) -> Iterator[Finding]:
             if again and 2 * len(again) >= len(ours) - 1 and certain(again):
                 text = f"rank {rank} reads {len(again[0].order)} samples in the same order in {len(again) + 1} passes: "
                 yield Finding("DDP202", text + f"{', '.join(map(str, again[0].order[:4]))}, …", again[0].place)
+                break
+
+
+def judge_replay(run: Run, groups: Groups) -> Iterator[Finding]:
+    """Yield each training loader whose batches are kept, and given to the model once more in the same order."""
+    calls = run.of("rows")
+    for group in groups.values():
+        for rank, ours in sorted(group.items()):
+            first = ours[0].rows
+            rows = [key for event in calls[rank] for key in event["keys"]] if first else []
+            at = rows.index(first[0]) if first and first[0] in rows else len(rows)
+            again = first and rows[at : at + len(first)] == first
+            if again and len(ours) == 1 and shuffled(ours[0].order) and certain(ours):
+                text = f"rank {rank} keeps the {len(first)} samples of a pass, and goes through them in the same order"
+                yield Finding("DDP202", text + " again", tuple(calls[rank][0]["place"] or ours[0].place))
                 break
 
 

@@ -13,6 +13,7 @@ from ddp_lessons.doctor.judge.calls import (
     at,
     ending,
     first_difference,
+    get,
     named,
     open_call,
     visited,
@@ -96,10 +97,11 @@ def in_turn(found: Difference, one: tuple, other: tuple) -> Finding | None:
     if bool(left) != bool(others_left):
         return fewer(found, one[0], other, left) if left else fewer(found, other[0], one, others_left)
     followed = {pair for calls in found.calls.values() for pair in follows(calls, found.cause)}
-    spots = one[1].spot, other[1].spot
-    if spots in followed and spots[::-1] not in followed:
-        return skipped(other[0], one)
-    return skipped(one[0], other) if spots[::-1] in followed and spots not in followed else None
+    earlier = get(found.calls[one[0][0]], found.cause - 1)
+    usual, others_usual = ((earlier.spot, part[1].spot) in followed for part in (one, other))
+    if usual != others_usual:
+        return skipped(other[0], one) if usual else skipped(one[0], other)
+    return None
 
 
 def follows(calls: list[Call], index: int) -> list[tuple]:
@@ -155,20 +157,22 @@ def fewer(found: Difference, ranks: list[int], going: tuple, left: frozenset) ->
 def skipped(ranks: list[int], going: tuple) -> Finding:
     """Return the finding for ranks that leave out a call of a round."""
     others, call = going
-    return Finding("DDP406", f"{named(ranks)} left out {call.said()}, in which {named(others)} waited", call.place)
+    text = f"{named(ranks)} left out {call.said()}, in which {named(others)} wait{'s' * (len(others) == 1)}"
+    skips = source.exits(source.loops(source.around(call.trail)), (ast.Continue,))
+    return Finding("DDP406", text, skips[0] if len(skips) == 1 else call.place)
 
 
 def evaluated(run: Run) -> Iterator[Finding]:
     """Note each line at which some ranks alone ask a wrapper that has no buffers: it does no harm yet."""
     lines: dict[tuple, set[int]] = {}
+    harmful = set()
     for rank, events in run.ranks.items():
         for event, after in zip(events, [*events[1:], {}], strict=True):
-            quiet = event["what"] == "forward" and not event.get("grad") and after.get("name") != "buffers"
-            if quiet and event.get("place"):
+            if event["what"] == "forward" and not event.get("grad") and event.get("place"):
                 lines.setdefault(tuple(event["place"]), set()).add(rank)
+                if after.get("name") == "buffers":
+                    harmful.add(tuple(event["place"]))  # only the first such call after a backward broadcasts them
     wrapped = {rank for rank, _ in run.all("wrap")}
     for place, ranks in lines.items():
-        if ranks < wrapped:
+        if ranks < wrapped and place not in harmful:
             yield Finding("DDP402", f"{named(sorted(ranks))} alone evaluated the wrapper{at(place)}", place)
-
-

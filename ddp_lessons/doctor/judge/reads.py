@@ -47,6 +47,7 @@ class Pass:
     passed: bool = False
     marks: set = field(default_factory=set)
     phase: str = ""
+    era: int = 0  # how many wrappers had been made: a new model has not learned from what an earlier one did
 
     @property
     def complete(self) -> bool:
@@ -97,13 +98,14 @@ def passes(run: Run) -> list[Pass]:
 
 def passes_of(rank: int, events: list[dict]) -> list[Pass]:
     """Return the passes of a rank."""
-    loaders, found = {}, {}
+    loaders, found, era = {}, {}, 0
     waiting: list[Pass] = []  # whose batches have come since a model last learned, or was asked
     for event in events:
+        era += event["what"] == "wrap"
         if event["what"] == "loader":
             loaders[event["loader"]] = Loader(event)
         elif event["what"] == "pass" and event["loader"] in loaders:
-            found[event["run"]] = Pass(rank, loaders[event["loader"]], event)
+            found[event["run"]] = Pass(rank, loaders[event["loader"]], event, era=era)
         elif event["what"] == "batch" and event["run"] in found:
             found[event["run"]].batches.append(event)
             waiting.append(found[event["run"]])

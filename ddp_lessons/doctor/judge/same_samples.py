@@ -6,7 +6,8 @@ from ddp_lessons.doctor.finding import Finding
 from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge.reads import Groups, Loader, Pass, pairs
 
-FEW, ENOUGH, SPARE = 4, 12, 8  # samples: fewer prove nothing; as many do, by what is in them; the same by chance
+FEW, ENOUGH, MANY = 4, 12, 32  # samples: fewer prove nothing; as many do; do so even if they come again
+SPARE = 8  # samples that may be the same by chance
 MOST = 0.9  # of the samples
 WHOLE = ("RandomSampler", "SubsetRandomSampler")  # which give all they have
 
@@ -74,8 +75,12 @@ def by_content(mine: Sequence, theirs: Sequence, ranks: int) -> tuple[str, str]:
         return "fault", f"the same {count} samples in the same order"
     first, second = window(mine), window(theirs)
     both, least = len(first & second), min(len(first), len(second))
-    if least >= ENOUGH and both >= MOST * least:
+    once = len(first) == len(mine) and len(second) == len(theirs)
+    if least < (ENOUGH if once else MANY):
+        return "", ""
+    if both >= MOST * least:
         return "fault", f"the same {both} samples, each in an order of its own"
+    both -= sum(one == other for one, other in zip(mine[: len(first)], theirs[: len(second)], strict=False))
     return ("suspect", f"{both} of the same samples") if both > ranks + SPARE else ("", "")
 
 

@@ -86,9 +86,13 @@ def bodies(node: ast.AST) -> Iterator[list[ast.stmt]]:
         yield one.body
 
 
-def branches(node: ast.AST) -> Iterator[tuple[int, list[ast.stmt]]]:
-    """Yield the branches of a condition, numbered."""
-    if isinstance(node, (ast.If, ast.Match, ast.Try)):
+def branches(node: ast.AST) -> Iterator[tuple[int, list[ast.AST]]]:
+    """Yield the branches of a condition, numbered; what follows upon an `and` or `or` is one, too."""
+    if isinstance(node, ast.BoolOp):
+        yield 0, node.values[1:]
+    elif isinstance(node, ast.IfExp):
+        yield from enumerate([[node.body], [node.orelse]])
+    elif isinstance(node, (ast.If, ast.Match, ast.Try)):
         yield from enumerate(block for block in bodies(node) if block)
 
 
@@ -97,7 +101,7 @@ def is_guard(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and any(isinstance(block[-1], JUMPS) for block in bodies(node))
 
 
-def covers(body: list[ast.stmt], line: int) -> bool:
+def covers(body: list[ast.AST], line: int) -> bool:
     """Tell whether a line is within some statements."""
     return body[0].lineno <= line <= body[-1].end_lineno
 

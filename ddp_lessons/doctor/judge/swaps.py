@@ -62,7 +62,7 @@ def relabelled(pairs: list[tuple[Call, Call]]) -> Iterator[Finding]:
             if ours != theirs and sorted(map(str, ours)) == sorted(map(str, theirs)):
                 sure = all(not isinstance(label, str) and label is not None for label in ours)
                 first = next(pair for pair in labels if pair[0] != pair[1])
-                names = [f"{key} {label[0] if isinstance(label, list) else label}" for label in first]
+                names = [f"{key} = {label[0] if isinstance(label, list) else label}" for label in first]
                 yield said(pairs, *names, grade="" if sure else "note")
                 break
 

@@ -11,32 +11,17 @@ A sampler without a loader has one batch a pass: all that it is going to hand ou
 """
 
 import operator
-import weakref
 
 import torch
 from torch.utils.data import DataLoader, DistributedSampler, Sampler, Subset
 from torch.utils.data import dataloader as private
 
 from ddp_lessons.doctor.journal import Journal, here
+from ddp_lessons.doctor.watch.places import Places
 from ddp_lessons.doctor.watch.roots import about_loader, about_sampler, layers
 from ddp_lessons.doctor.watch.rows import keys_of, leaves
 
 MOST_INDICES, MOST_KEYED = 1_000_000, 200  # noted in a rank; batches of a pass whose rows get keys
-
-
-class Places:
-    """What is known of objects, for as long as they live; nothing is written on them, and none is kept alive."""
-
-    def __init__(self):
-        self.known: dict[int, tuple] = {}
-
-    def __setitem__(self, thing: object, value: object) -> None:
-        self.known[id(thing)] = weakref.ref(thing), value
-
-    def get(self, thing: object) -> object:
-        """Return what is known of an object, or None."""
-        reference, value = self.known.get(id(thing), (lambda: None, None))
-        return value if reference() is thing else None
 
 
 class Reading:

@@ -107,9 +107,10 @@ def about_sampler(sampler: Sampler) -> dict:
 def order(sampler: object) -> dict:
     """Return what is to be noted of a sampler: its class, its length, and among how many it shares out.
 
-    `again`: it may give a sample more than once.
+    `again`: it may give a sample more than once. `even`: it leaves samples out rather than repeat some.
     """
     replicas = getattr(sampler, "num_replicas", None)
     shares = replicas if isinstance(replicas, int) else None
     about = {"sampler": type(sampler).__name__, "given": length(sampler), "replicas": shares}
-    return about | {"again": bool(getattr(sampler, "replacement", False))}
+    flags = {"again": "replacement", "even": "drop_last"}
+    return about | {name: bool(getattr(sampler, flag, False)) for name, flag in flags.items()}
