@@ -8,7 +8,7 @@ from ddp_lessons.doctor.finding import GRADES, Code, Finding
 from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge import collectives, data, drift, files, launch, learning, one_rank
 
-JUDGES = [one_rank, collectives, data, drift, files, launch, learning]
+JUDGES = [launch, one_rank, collectives, data, drift, files, learning]
 CODES: dict[str, Code] = {code: meaning for judge in JUDGES for code, meaning in judge.CODES.items()}
 
 

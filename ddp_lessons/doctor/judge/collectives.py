@@ -119,5 +119,6 @@ def never_begun(run: Run) -> Iterator[Finding]:
 def hung(run: Run) -> Iterator[Finding]:
     """Yield a hang that no other finding explains."""
     waiting = [call for rank in run.ranks if (call := open_call(run, rank))]
-    if run.hang and waiting and not any(excused(run, rank) for rank in run.ranks):
+    address = any(one.code == "DDP602" for one in run.found)
+    if run.hang and waiting and not address and not any(excused(run, rank) for rank in run.ranks):
         yield Finding("DDP310", f"nobody gets on: {told(waiting)}", waiting[0].place)

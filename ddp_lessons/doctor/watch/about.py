@@ -104,5 +104,5 @@ def variables(frame: FrameType, tensor: torch.Tensor) -> dict[str, object]:
 
 def is_part(parameter: torch.nn.Parameter, tensor: torch.Tensor) -> bool:
     """Tell whether a tensor is a parameter's, or its gradient's."""
-    owned = [parameter.data_ptr()] + [parameter.grad.data_ptr()] * (parameter.grad is not None)
-    return tensor.data_ptr() in owned
+    owned = [parameter] if parameter.grad is None else [parameter, parameter.grad]
+    return tensor.data_ptr() in [one.data_ptr() for one in owned]

@@ -8,7 +8,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 def main():
     dist.init_process_group("gloo")
-    torch.manual_seed(0)
+    torch.manual_seed(dist.get_rank())
     judge, painter = DistributedDataParallel(nn.Linear(2, 1)), DistributedDataParallel(nn.Linear(2, 2))
     judging = torch.optim.SGD(judge.parameters(), lr=0.1)
     painting = torch.optim.SGD(painter.parameters(), lr=0.1)
