@@ -33,9 +33,9 @@ def launched(words: list[str]) -> tuple[int | None, str, list[str]]:
     parser, wrong = get_args_parser(), []
     parser.error = wrong.append  # it would print torchrun's long usage
     parser.add_argument("--use-env", "--use_env", action="store_true")
-    args, _ = parser.parse_known_args(words)
+    args = parser.parse_args(words)
     if wrong or not args.training_script:
-        raise ValueError(f"torchrun would not understand {' '.join(words)}: {HOW}")
+        raise ValueError(f"torchrun would not start with {' '.join(words) or 'nothing'}: {HOW}")
     if args.module or args.no_python:
         raise ValueError(f"only scripts can be looked at, no modules and no other programs: {HOW}")
     ranks = int(args.nproc_per_node) if args.nproc_per_node.isdecimal() else None

@@ -109,14 +109,19 @@ def never_joined(run: Run) -> Iterator[Finding]:
     if trained:
         text = "each rank trained alone on everything: the script never joins them"
         yield Finding("DDP606", text, place_of(trained))
-    elif all(event["how"] != "error" for _, event in run.all("end")):
+    elif all(ended_well(end) for _, end in run.all("end")):
         yield Finding("DDP606", "the script never calls torch.distributed: there was nothing to look at", None, "note")
+
+
+def ended_well(end: dict) -> bool:
+    """Tell whether a rank came to the end of the script, without an error."""
+    return end["how"] == "done" or (end["how"] == "exit" and not end["code"])
 
 
 def not_destroyed(run: Run) -> Iterator[Finding]:
     """Yield a finding if ranks that came to the end of the script left the group open."""
     ends = [event for _, event in run.all("end")]
-    good = all(end["how"] == "done" or (end["how"] == "exit" and not end["code"]) for end in ends)
+    good = all(map(ended_well, ends))
     ranks = [rank for rank, event in run.all("left") if event["joined"]]
     if run.hang or not good or len(ends) < len(run.ranks) or not ranks:
         return

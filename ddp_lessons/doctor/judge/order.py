@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ddp_lessons.doctor.journal import Run
 
-POINT_TO_POINT = {"send", "recv", "isend", "irecv", "batch_isend_irecv"}
+PAIRS = {"send", "recv", "isend", "irecv", "batch_isend_irecv", "send_object_list", "recv_object_list"}
 
 
 @dataclass
@@ -28,7 +28,7 @@ def moments(run: Run, *whats: str) -> Iterator[tuple[Moment, dict]]:
         left = sum(event["what"] == "store" and event["did"] != "wait" for event in events)
         for event in events:
             what = event["what"]
-            if what == "call":
+            if what == "call" and event["name"] != "wait":
                 names[event["number"]] = group = group_of(event)
                 begun[group] += 1
             elif what == "done" and event["number"] in names:
@@ -43,7 +43,7 @@ def moments(run: Run, *whats: str) -> Iterator[tuple[Moment, dict]]:
 
 def group_of(call: dict) -> str:
     """Return a name for those who take part in a call, the same on all of them."""
-    return "point to point" if call["name"] in POINT_TO_POINT else str(call.get("group"))
+    return "pairs" if call["name"] in PAIRS else f"{call.get('pg')} {call.get('group')}"
 
 
 def before(one: Moment, other: Moment) -> bool:

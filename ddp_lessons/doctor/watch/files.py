@@ -20,7 +20,7 @@ import torch.distributed as dist
 from ddp_lessons.doctor.journal import Journal, here, is_readers
 from ddp_lessons.doctor.watch import weights
 
-MOST, ALIKE = 4000, 20  # events a process, and of a line and a file: a data set may be 100000 files
+MOST, ALIKE = 2000, 20  # events after which reads, of a data set, are let be; of a file and what is done to it
 NOWHERE = ("/dev/", "/proc/", "/sys/", "/etc/", f"{Path.home()}/.cache/", f"{Path.home()}/.config/")
 INSIDE = ("__pycache__", "site-packages", "dist-packages", "torchinductor_", f"{os.sep}triton{os.sep}")
 CODE = (".py", ".pyc", ".so")
@@ -32,7 +32,7 @@ class Files:
     """What has been noted of files in this process."""
 
     def __init__(self, journal: Journal):
-        self.journal, self.alike, self.busy = journal, Counter(), False
+        self.journal, self.alike, self.noted, self.busy = journal, Counter(), 0, False
 
     def touch(self, did: str, path: object, **more: object) -> None:
         """Note what is done to a file, if the reader's code is what does it."""
@@ -41,24 +41,23 @@ class Files:
         name = os.fsdecode(path)
         if name.startswith(NOWHERE) or name.endswith(CODE) or any(part in name for part in INSIDE):
             return
-        if did == "read" and os.getpid() != self.journal.pid:
-            return  # a loader's worker
-        if place := here():
+        if did == "read" and (os.getpid() != self.journal.pid or self.noted >= MOST):
+            return  # a loader's worker, or a loader
+        alike = did, name, os.path.lexists(name)
+        self.alike[alike] += 1
+        if self.alike[alike] <= ALIKE and here():
             self.busy = True
             try:
-                self.note(did, os.path.realpath(name), place, more)
+                self.note(did, name, more)
             finally:
                 self.busy = False
 
-    def note(self, did: str, path: str, place: list, more: dict) -> None:
-        """Note it, unless that has been done often enough, or the file is not one of those that matter."""
-        exists = os.path.lexists(path)
-        alike = did, path, place[1], exists
-        self.alike[alike] += 1
+    def note(self, did: str, name: str, more: dict) -> None:
+        """Note it, unless the file is not one of those that matter."""
+        path, self.noted = os.path.realpath(name), self.noted + 1
         folder = did in OF_FILES and os.path.isdir(path)  # of a temporary file, which is opened under no name
-        inside = folder or path.startswith((*NOWHERE, str(self.journal.folder)))
-        if not inside and self.alike[alike] <= ALIKE and len(self.alike) <= MOST:
-            self.journal.note("file", did=did, path=path, exists=exists, **more)
+        if not folder and not path.startswith((*NOWHERE, str(self.journal.folder))):
+            self.journal.note("file", did=did, path=path, exists=os.path.lexists(path), **more)
 
     def opened(self, path: object, mode: str | None, flags: int) -> None:
         """Note that a file is opened."""
