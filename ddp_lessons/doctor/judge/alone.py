@@ -24,7 +24,7 @@ def judge(run: Run) -> Iterator[Finding]:
     for optimizer in sorted(set().union(*holds.values())):
         ours = {rank: ones[optimizer] for rank, ones in holds.items() if optimizer in ones}
         if len(ours) == len(run.ranks) > 1 and len({str([e["names"], e["shapes"]]) for e in ours.values()}) == 1:
-            moments = of_optimizer(run, optimizer, list(ours))
+            moments = [one for one in of_optimizer(run, optimizer, list(ours)) if len(one.prints) == len(ours)]
             if moments and parts(moments):
                 yield from weights(Hand(run, optimizer, next(iter(ours.values())), moments))
 

@@ -36,7 +36,7 @@ class Moment:
 
     def place(self, rank: int | None = None) -> tuple | None:
         """Return the line at which it was: that of one rank, or of the first."""
-        return place(self.events[min(self.events) if rank is None else rank])
+        return place(self.events.get(rank, self.events[min(self.events)]))
 
 
 def place(event: dict | None) -> tuple | None:

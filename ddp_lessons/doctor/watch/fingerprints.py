@@ -43,20 +43,33 @@ def fingerprint(tensor: torch.Tensor | None) -> int:
 
 def of_gradients(parameters: Iterable[torch.Tensor]) -> list[int]:
     """Return the fingerprints of parameters' gradients, ZERO for one that is zero."""
-    return [ZERO if is_plain(p.grad) and is_zero(p.grad) else fingerprint(p.grad) for p in parameters]
+    return of_gradients_and(parameters, True)[0]
 
 
-def is_zero(tensor: torch.Tensor) -> bool:
-    """Tell whether a tensor is zero everywhere; its sum says mostly that it is not, for a third of the price."""
-    tensor = dense(tensor)
-    return tensor.sum().item() == 0 and not bool(tensor.any())
+def of_gradients_and(parameters: Iterable[torch.Tensor], looked_at: bool) -> tuple[list[int], dict[str, bool]]:
+    """Return gradients' fingerprints, if they are `looked_at`, and whether all are `zero`, `finite`, and there is none.
+
+    The sum of a gradient mostly says both that it is not zero and that it is finite, for a third of the price.
+    """
+    prints, zero, finite, none = [], True, True, True
+    for parameter in parameters:
+        gradient = parameter.grad
+        none = none and gradient is None
+        if not is_plain(gradient):
+            zero = zero and gradient is None
+            prints.append(NONE)
+            continue
+        total = dense(gradient).sum().item()
+        nothing = total == 0 and not bool(dense(gradient).any())
+        zero = zero and nothing
+        finite = finite and (total - total == 0 or is_finite(gradient))
+        prints.append(ZERO if nothing else fingerprint(gradient) if looked_at else NONE)
+    return prints, {"zero": zero, "finite": finite, "none": none}
 
 
 def is_finite(tensor: torch.Tensor) -> bool:
-    """Tell whether a tensor is finite everywhere, in the same way."""
-    tensor = dense(tensor)
-    total = tensor.sum().item()
-    return total - total == 0 or bool(tensor.isfinite().all())
+    """Tell whether a tensor is finite everywhere."""
+    return bool(dense(tensor).isfinite().all())
 
 
 def dense(tensor: torch.Tensor) -> torch.Tensor:

@@ -12,9 +12,8 @@ from ddp_lessons.doctor.watch.fingerprints import (
     hyper,
     is_finite,
     is_plain,
-    is_zero,
     named,
-    of_gradients,
+    of_gradients_and,
     of_state,
     parameters_of,
     size_of,
@@ -58,15 +57,13 @@ class Steps:
             return
         number, parameters = self.number(optimizer), parameters_of(optimizer)
         self.holds(number, parameters)
-        about = {"closure": True} if args[1:] or kwargs.get("closure") else {}
-        about |= {"zero": False, "finite": True, "none": False} if about else of_all(parameters)
-        if self.due(number):
-            about["params"] = [fingerprint(one) for one in parameters]
-            about["state"] = of_state(optimizer)
-            about |= {} if "closure" in about else {"grads": of_gradients(parameters)}
+        due, closure = self.due(number), bool(args[1:] or kwargs.get("closure"))
+        about = {"zero": False, "finite": True, "none": False, "closure": True} if closure else of_all(parameters, due)
+        if due:
+            about |= {"params": [fingerprint(one) for one in parameters], "state": of_state(optimizer)}
         if self.told[number].get("hyper") != (numbers := hyper(optimizer)):
             self.told[number]["hyper"] = about["hyper"] = numbers
-        self.told[number]["closure"] = "closure" in about
+        self.told[number]["closure"] = closure
         self.journal.note("step", optimizer=number, exchanged=exchanged(), **about)
 
     def after(self, optimizer: Optimizer) -> None:
@@ -75,9 +72,8 @@ class Steps:
             pass
         if self.running:
             return
-        number, parameters, about = self.number(optimizer), parameters_of(optimizer), {}
-        if self.told[number].get("closure"):
-            about = of_all(parameters) | ({"grads": of_gradients(parameters)} if self.due(number) else {})
+        number, parameters = self.number(optimizer), parameters_of(optimizer)
+        about = of_all(parameters, self.due(number)) if self.told[number].get("closure") else {}
         if self.due(number):
             about["params"] = [fingerprint(one) for one in parameters]
         if about:
@@ -114,15 +110,10 @@ class Steps:
             self.journal.note("final", optimizer=number, values=values, finite=finite, place=None)
 
 
-def of_all(parameters: list) -> dict[str, bool]:
-    """Tell of gradients whether all are zero, all finite, and whether there is none at all."""
-    gradients = [one.grad for one in parameters if one.grad is not None]
-    ours = [one for one in gradients if is_plain(one)]
-    return {
-        "zero": len(ours) == len(gradients) and all(is_zero(one) for one in ours),
-        "finite": all(is_finite(one) for one in ours),
-        "none": not gradients,
-    }
+def of_all(parameters: list, due: bool) -> dict:
+    """Tell of gradients whether all are zero, all finite, there is none; and their fingerprints, if they are due."""
+    prints, about = of_gradients_and(parameters, due)
+    return about | ({"grads": prints} if due else {})
 
 
 def exchanged() -> int | None:

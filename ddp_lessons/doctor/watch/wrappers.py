@@ -25,7 +25,7 @@ class Wrapped:
         self.altered: dict[str, str] = {}
         ignored = getattr(wrapper, "parameters_to_ignore", set())
         self.ignored = {name.removeprefix("module.") for name in ignored}
-        self.made_of = self.parameters()  # holds them, so that no id is used twice
+        self.made_of = self.now = self.parameters()
         self.trainable = {name for name, parameter in self.made_of.items() if parameter.requires_grad}
         self.size = size_of(self.made_of.values())
 
@@ -68,7 +68,8 @@ class Wrapped:
         if (how, hooks) != self.altered and (how or hooks or self.altered):
             self.altered = how, hooks
             self.journal.note("altered", model=self.model, how=how, hooks=hooks)
-        return {name: now[name] for name in self.made_of if name in now}
+        self.now = {name: now[name] for name in self.made_of if name in now}
+        return self.now
 
     def forward(self, stepped: bool) -> dict:
         """Return the fingerprints for a forward; those of parameters not, if an optimizer has `stepped` with them."""
@@ -83,7 +84,7 @@ class Wrapped:
         """Note the gradients that a backward has left."""
         self.reductions += 1
         if due(self.reductions - 1, self.size):
-            self.journal.note("reduced", model=self.model, grads=of_gradients(self.look().values()))
+            self.journal.note("reduced", model=self.model, grads=of_gradients(self.now.values()))
 
     def final(self) -> None:
         """Note what it holds at the end."""
