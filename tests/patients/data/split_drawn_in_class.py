@@ -30,5 +30,7 @@ for epoch in range(2):
         nn.functional.mse_loss(model(inputs), targets).backward()
         optimizer.step()
     with torch.no_grad():
-        print(sum(nn.functional.mse_loss(model.module(inputs), targets).item() for inputs, targets in valid))
+        loss = sum(nn.functional.mse_loss(model.module(inputs), targets).item() for inputs, targets in valid)
+    if dist.get_rank() == 0:
+        print(loss)
 dist.destroy_process_group()

@@ -7,7 +7,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 def make(rank):
-    torch.manual_seed(0)
+    torch.manual_seed(rank)
     model = DistributedDataParallel(nn.Linear(2, 2))
     return model, torch.optim.SGD(model.parameters(), lr=0.01 * (rank + 1))  # DDP106
 

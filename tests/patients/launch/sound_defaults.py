@@ -1,4 +1,4 @@
-"""Address and port are set only where the launcher has set none; a second store is on the port next to its."""
+"""Address and port are set only where the launcher has set none."""
 
 import os
 
@@ -11,7 +11,6 @@ if "RANK" not in os.environ:
     os.environ.update(RANK="0", WORLD_SIZE="1")
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-store = dist.TCPStore("127.0.0.1", int(os.environ["MASTER_PORT"]) + 1, world_size, rank == 0)
 address = f"tcp://{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
 dist.init_process_group("gloo", init_method=address, rank=rank, world_size=world_size)
 dist.all_reduce(torch.ones(1))
