@@ -65,7 +65,8 @@ def weights(run: Run, model: int, wraps: dict[int, dict]) -> Iterator[Finding]:
         return
     hooks = any(e["hooks"] for r, e in run.all("altered") if r in wraps and e["model"] == model)
     text = f"{about}, {because}{apart(run, name, sorted(now.prints), model=model)}"
-    yield Finding(code, text, at_line, "suspect" if hooks else "")
+    early = any(end["how"] == "limit" for _, end in run.all("end"))
+    yield Finding(code, text, at_line, ("note" if early else "suspect") if hooks else "")  # weights may be averaged yet
 
 
 def when(moment: Moment) -> str:
