@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from ddp_lessons.doctor.finding import Code, Finding
 from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge import alone
-from ddp_lessons.doctor.judge.causes import Case, why
+from ddp_lessons.doctor.judge.case import Case
+from ddp_lessons.doctor.judge.causes import why
 from ddp_lessons.doctor.judge.moments import Moment, among, apart, differ, of_model, place
 
 LESSON, SCORE = "lesson4_ddp", "lesson6_score_and_resume"
