@@ -67,3 +67,8 @@ for _ in range(3):
     optimizer.step()
 dist.destroy_process_group()
 """
+
+
+@pytest.mark.parametrize("script", [one for one in SCRIPTS if one.stem.startswith("sound")], ids=lambda path: path.stem)
+def test_sound_ones_stay_silent_when_they_are_cut_short(script):
+    assert heard(examined(script, limit=4)) == []

@@ -15,6 +15,7 @@ CODES = {
     "DDP123": Code("suspect", "parameters in no wrapper", "put them into the module that is wrapped", LESSON),
 }
 ENOUGH = 2  # steps that show a habit
+PERIOD = 20  # steps after which weights that are averaged now and then should have been so once
 SMALL = 2  # numbers, as many as a loss or a count of hits has
 
 
@@ -131,7 +132,8 @@ def lonely(hand: Hand, name: str, begun: list[str]) -> Iterator[Finding]:
     text = f"{among(hand.ranks)} took {hand.steps[-1].step} steps and exchanged {what} between them; {name} differs"
     early = any(end["how"] == "limit" for _, end in hand.run.all("end"))
     meant = not hand.same_numbers() or (begun and gathered)
-    grade = "note" if meant else "suspect" if early else ""
+    few = hand.steps[-1].step < PERIOD
+    grade = "note" if meant or (early and few) else "suspect" if early else ""
     yield hand.finding("DDP121" if hand.exchanged() else "DDP120", text, name, hand.steps[0].place(), grade)
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from ddp_lessons.doctor.finding import Code, Finding
 from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge import alone
-from ddp_lessons.doctor.judge.causes import Case, why
+from ddp_lessons.doctor.judge.case import Case
+from ddp_lessons.doctor.judge.causes import why
 from ddp_lessons.doctor.judge.moments import Moment, among, apart, differ, of_model, place
 
 LESSON, SCORE = "lesson4_ddp", "lesson6_score_and_resume"
@@ -65,7 +66,8 @@ def weights(run: Run, model: int, wraps: dict[int, dict]) -> Iterator[Finding]:
         return
     hooks = any(e["hooks"] for r, e in run.all("altered") if r in wraps and e["model"] == model)
     text = f"{about}, {because}{apart(run, name, sorted(now.prints), model=model)}"
-    yield Finding(code, text, at_line, "suspect" if hooks else "")
+    early = any(end["how"] == "limit" for _, end in run.all("end"))
+    yield Finding(code, text, at_line, ("note" if early else "suspect") if hooks else "")  # weights may be averaged yet
 
 
 def when(moment: Moment) -> str:
