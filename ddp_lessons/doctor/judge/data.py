@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from ddp_lessons.doctor.finding import Code, Finding
 from ddp_lessons.doctor.journal import Run
+from ddp_lessons.doctor.judge.parallel import data_parallel
 from ddp_lessons.doctor.judge.reads import Groups, Pass, grouped, passes, shuffled
 from ddp_lessons.doctor.judge.same_samples import judge_calls, judge_ranks, judge_workers
 from ddp_lessons.doctor.judge.scored import judge_held_out, judge_scores, judge_split
@@ -43,10 +44,11 @@ def judge(run: Run) -> Iterator[Finding]:
         return  # each rank is alone, and that it reads everything is a consequence
     read = passes(run)
     train, score, ranks = grouped(read, "train"), grouped(read, "score"), len(run.ranks)
-    split = list(judge_split(train, read))
-    same = [] if split else list(judge_ranks(run, train))
+    shared = data_parallel(run)
+    split = list(judge_split(train, read)) if shared else []
+    same = list(judge_ranks(run, train)) if shared and not split else []
     yield from split or same
-    yield from () if split or same else judge_calls(run)
+    yield from judge_calls(run) if shared and not split and not same else ()
     yield from judge_workers(train)
     yield from judge_order(train)
     yield from judge_replay(run, train)
@@ -54,7 +56,7 @@ def judge(run: Run) -> Iterator[Finding]:
     yield from judge_empty(read, ranks)
     yield from () if split else judge_held_out(read)
     yield from () if split else judge_scores(score, ranks)
-    yield from judge_streams(run, read)
+    yield from judge_streams(run, read) if shared else ()
 
 
 def judge_order(groups: Groups) -> Iterator[Finding]:

@@ -1,9 +1,10 @@
 """Whether ranks, or the workers of a loader, read the same samples: by their indices, or else by what is in them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ddp_lessons.doctor.finding import Finding
 from ddp_lessons.doctor.journal import Run
+from ddp_lessons.doctor.judge.parallel import together
 from ddp_lessons.doctor.judge.reads import Groups, Loader, Pass, pairs
 
 FEW, ENOUGH, MANY = 4, 12, 32  # samples: fewer prove nothing; as many do; do so even if they come again
@@ -89,18 +90,18 @@ def judge_ranks(run: Run, groups: Groups) -> Iterator[Finding]:
     by_line: Groups = {}
     for (made, root), group in groups.items():
         if root is not None:
-            seen = [(one, other, by_index(one, other, len(run.ranks))) for one, other in pairs(group)]
-            yield from worst(made, seen)
+            yield from worst(run, made, group, by_index)
         if root is None or len(group) < len(run.ranks):  # ranks that hold different data
             for rank, passes in group.items():
                 by_line.setdefault((made, None), {}).setdefault(rank, []).extend(passes)
     for (made, _), group in by_line.items():
-        seen = [(one, other, by_content(one.rows, other.rows, len(run.ranks))) for one, other in pairs(group)]
-        yield from worst(made, seen)
+        yield from worst(run, made, group, lambda one, other, ranks: by_content(one.rows, other.rows, ranks))
 
 
-def worst(made: object, seen: list[tuple[Pass, Pass, tuple[str, str]]]) -> Iterator[Finding]:
+def worst(run: Run, made: object, group: dict[int, list[Pass]], compare: Callable) -> Iterator[Finding]:
     """Yield what is gravest among pairs of ranks, once."""
+    two = [(one, other) for one, other in pairs(group) if together(run, one.rank, other.rank)]
+    seen = [(one, other, compare(one, other, len(run.ranks))) for one, other in two]
     for name in ("fault", "suspect"):
         found = [(one, other, words) for one, other, (grade, words) in seen if grade == name]
         if found:
@@ -125,8 +126,7 @@ def judge_calls(run: Run) -> Iterator[Finding]:
         rows = {rank: [key for event in events for key in event["keys"]] for rank, events in by_rank.items()}
         seen = []
         for one in sorted(by_rank):
-            peers = by_rank[one][0].get("group") or run.ranks
-            for other in [rank for rank in sorted(by_rank) if rank > one and rank in peers]:
+            for other in [rank for rank in sorted(by_rank) if rank > one and together(run, one, rank)]:
                 grade, words = by_content(rows[one], rows[other], len(run.ranks))
                 seen += [(grade, words, one, other)] if grade else []
         for grade, words, one, other in sorted(seen)[:1]:  # a fault comes before a suspect

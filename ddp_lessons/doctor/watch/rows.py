@@ -1,8 +1,8 @@
 """Keys of samples: a number for each row of a tensor, the same for the same bits. And those of what a model is given.
 
 Event `rows`: a model is called in training with a batch that no loader has just handed out. `keys` of its largest
-tensor; `model` is the wrapper's number in the order of first calls, or "bare" without one; `group`: the ranks of its
-process group.
+tensor; `model` is the wrapper's number in the order of first calls, or "bare" without one.
+Event `group`: a wrapper is called for the first time that averages over a part of the ranks only: `ranks`.
 """
 
 import functools
@@ -67,24 +67,24 @@ class Calls:
 
     def wrapper(self, wrapper: DistributedDataParallel, args: tuple, kwargs: dict) -> None:
         """Note what a wrapper is called with."""
+        if wrapper not in self.models and dist.get_world_size(wrapper.process_group) < dist.get_world_size():
+            self.journal.note("group", ranks=dist.get_process_group_ranks(wrapper.process_group))
         model = self.models.setdefault(wrapper, len(self.models))
         if torch.is_grad_enabled():
-            size = dist.get_world_size(wrapper.process_group)
-            alone = size < dist.get_world_size()
-            self.note(model, args, kwargs, dist.get_process_group_ranks(wrapper.process_group) if alone else None)
+            self.note(model, args, kwargs)
 
     def bare(self, module: torch.nn.Module, args: tuple) -> None:
         """Note what a model is called with that is not wrapped: the first module called since the last step."""
         if self.stepped and torch.is_grad_enabled() and any(p.requires_grad for p in module.parameters()):
             self.stepped = False
-            self.note("bare", args, {}, None)
+            self.note("bare", args, {})
 
-    def note(self, model: int | str, args: tuple, kwargs: dict, group: list[int] | None) -> None:
+    def note(self, model: int | str, args: tuple, kwargs: dict) -> None:
         """Note the rows of the largest tensor, unless a loader has just handed them out."""
         fresh, data.reading.fresh = data.reading.fresh, False
         if not fresh and self.noted < MOST_NOTED and (tensors := leaves([args, kwargs])):
             self.noted += 1
-            self.journal.note("rows", model=model, keys=keys_of(tensors)[0], group=group)
+            self.journal.note("rows", model=model, keys=keys_of(tensors)[0])
 
 
 def install(journal: Journal, limit: int | None) -> None:
