@@ -2,24 +2,26 @@
 
 import json
 import sys
+from pathlib import Path
 
 from commands import run
 
 from ddp_lessons.workbench.scripts import ROOT
 
-SCRIPT = ROOT / "benchmarks" / "article_ddp.py"
-LINES = {  # what is to be found, and where
-    "DDP202": "train(model, train_loader, criterion, optimizer",
-    "DDP503": "torch.save(model.state_dict(), args.save)",
-    "DDP601": 'dist.init_process_group("gloo")',
-    "DDP605": 'options.add_argument("--local_rank"',
+SCRIPT, LOOP = (ROOT / "benchmarks" / f"article_{name}.py" for name in ("ddp", "single"))  # one imports the other
+PLACES = {  # what is to be found, and where
+    "DDP202": (LOOP, "    for images, labels in loader:\n        optimizer"),
+    "DDP503": (SCRIPT, "        torch.save(model.state_dict(), args.save)"),
+    "DDP601": (SCRIPT, '        dist.init_process_group("gloo")'),
+    "DDP605": (SCRIPT, '    options.add_argument("--local_rank"'),
 }
 
 
-def line(words: str) -> int:
-    """Return the line of the script that has some words in it."""
-    (found,) = [number for number, text in enumerate(SCRIPT.read_text().splitlines(), 1) if words in text]
-    return found
+def line(path: Path, words: str) -> int:
+    """Return the line of a file that begins with some words."""
+    before, found, _ = path.read_text().partition(f"\n{words}")
+    assert found
+    return before.count("\n") + 2
 
 
 def test_it_hears_what_is_so(tmp_path):
@@ -27,8 +29,8 @@ def test_it_hears_what_is_so(tmp_path):
     options = ["--data", ROOT / "data", "--samples", 320, "--epochs", 2]
     ended = run([sys.executable, "-m", "ddp_lessons.doctor", "--json", *launcher], *options, folder=tmp_path)
     report = json.loads(ended.stdout)
-    found = [(one["code"], one["line"]) for one in report["findings"] if one["grade"] != "note"]
-    assert sorted(found) == sorted((code, line(words)) for code, words in LINES.items())
+    found = [(one["code"], one["file"], one["line"]) for one in report["findings"] if one["grade"] != "note"]
+    assert sorted(found) == sorted((code, str(path), line(path, words)) for code, (path, words) in PLACES.items())
     assert (report["ranks"], report["steps"], report["failed"], ended.returncode) == (2, 10, None, 1)
     texts = {one["code"]: one["text"] for one in report["findings"]}
     assert "160 samples in the same order" in texts["DDP202"]
