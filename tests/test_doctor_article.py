@@ -35,6 +35,6 @@ def test_it_hears_what_is_so(tmp_path):
     texts = {one["code"]: one["text"] for one in report["findings"]}
     assert "160 samples in the same order" in texts["DDP202"]
     assert "module.fc.weight" in texts["DDP503"]
-    assert "every rank ended with the process group open" in texts["DDP601"]
+    assert "every rank ended without leaving the process group" in texts["DDP601"]
     assert "--local_rank" in texts["DDP605"]
     assert (tmp_path / "ddp_model.pth").exists()

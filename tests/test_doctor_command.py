@@ -41,16 +41,19 @@ def doctor(tmp_path):
 def test_a_fault_has_a_place_a_code_a_sentence_a_remedy_and_a_lesson():
     ended = run(DOCTOR, FAULTY.relative_to(ROOT))
     line = 1 + FAULTY.read_text().splitlines().index("    optimizer.step()  # DDP701")
-    first, mend, learn, last = ended.stdout.splitlines()
+    first, mend, learn, last, looked = ended.stdout.splitlines()
     assert first.startswith(f"{FAULTY.relative_to(ROOT)}:{line}: DDP701 fault: at all 5 steps every gradient was")
     assert mend.startswith("    mend:  ") and learn == "    learn: notebooks/lesson1_single_card.ipynb"
-    assert last.startswith("2 ranks, 5 steps") and "1 fault, 0 suspects, 0 notes" in last
+    assert last == "2 ranks, 5 steps: 1 fault, 0 suspects, 0 notes."
+    assert looked.startswith("Looked at: 1 wrapped model, 1 optimizer, 6 calls among ranks, 0 passes over data, ")
     assert (ended.returncode, ended.stderr) == (1, "")
 
 
 def test_a_clean_script_hears_what_was_looked_at():
     ended = run(DOCTOR, "--ranks", 3, "--limit-steps", 2, SOUND)
-    assert ended.stdout.startswith("3 ranks, 2 steps, then ended as asked")
+    last, looked = ended.stdout.splitlines()
+    assert last == "3 ranks, 2 steps, then ended as asked: 0 faults, 0 suspects, 0 notes."
+    assert "3 passes over data" in looked and "weights at 2 steps" in looked
     assert (ended.returncode, ended.stderr) == (0, "")
 
 

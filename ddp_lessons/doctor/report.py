@@ -21,18 +21,37 @@ def text(run: Run, findings: list[Finding], why: str) -> str:
         lines += [f"{where(one.place) if one.place else run.script}: {one.code} {grade(one)}: {one.text}"]
         lines += [f"    mend:  {code.mend}", f"    learn: notebooks/{code.lesson}.ipynb"]
     counts = [len([one for one in findings if grade(one) == name]) for name in GRADES]
-    numbers = [f"{count} {name}{'s' * (count != 1)}" for count, name in zip(counts, GRADES, strict=True)]
-    lines += [f"{looked_at(run)}: {', '.join(numbers)}."]
+    numbers = [many(count, name) for count, name in zip(counts, GRADES, strict=True)]
+    lines += [f"{length(run)}: {', '.join(numbers)}.", f"Looked at: {looked_at(run)}."]
     if why:
         lines += [f"The script did not end well: {why}"]
     return "\n".join(lines)
 
 
-def looked_at(run: Run) -> str:
-    """Say how much of the run was seen."""
-    wrappers, calls = len({event["model"] for _, event in run.all("wrap")}), len(run.of("call").get(0, ()))
+def length(run: Run) -> str:
+    """Say how long the run was."""
     limit = ", then ended as asked" if any(end["how"] == "limit" for _, end in run.all("end")) else ""
-    return f"{len(run.ranks)} ranks, {run.steps} steps{limit}, {wrappers} wrapped models, {calls} calls among ranks"
+    return f"{len(run.ranks)} ranks, {many(run.steps, 'step')}{limit}"
+
+
+def looked_at(run: Run) -> str:
+    """Say what of the run was compared between ranks."""
+    compared = sum("params" in event for event in run.of("step")[0])
+    counts = {
+        "wrapped model": len(run.of("wrap")[0]),
+        "optimizer": len(run.of("optimizer")[0]),
+        "call among ranks": len(run.of("call")[0]),
+        "pass over data": len(list(run.all("pass"))),
+        "file read or written": len({event["path"] for _, event in run.all("file")}),
+    }
+    seen = ", ".join(many(count, name) for name, count in counts.items())
+    return f"{seen}; weights at {many(compared, 'step')}; how the ranks begin, print and end"
+
+
+def many(count: int, name: str) -> str:
+    """Return "1 step", "2 steps", "2 passes over data", "2 calls among ranks"."""
+    noun, space, more = name.partition(" ") if not name.startswith("wrapped") else (name, "", "")
+    return f"{count} {noun}{'' if count == 1 else 'es' if noun.endswith('s') else 's'}{space}{more}"
 
 
 def as_json(run: Run, findings: list[Finding], why: str) -> str:

@@ -9,7 +9,7 @@ from ddp_lessons.doctor.judge.case import Case
 from ddp_lessons.doctor.judge.causes import why
 from ddp_lessons.doctor.judge.moments import Moment, among, apart, differ, of_model, place
 
-LESSON, SCORE = "lesson4_ddp", "lesson6_score_and_resume"
+LESSON, SCORE = "lesson5_same_answer", "lesson6_score_and_resume"
 CODES = {
     "DDP100": Code("fault", "weights differ", "look at what ranks do otherwise before this line", LESSON),
     "DDP101": Code("fault", "the wrapper was passed by", "train through the wrapper, not its module", LESSON),

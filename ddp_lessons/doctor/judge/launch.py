@@ -13,7 +13,9 @@ CODES = {
         "fault", "address or port are in the script", "leave them to torchrun, which picks a free port", RANKS
     ),
     "DDP603": Code("fault", "a text is compared with a number", 'compare a number: int(os.environ["RANK"])', RANKS),
-    "DDP605": Code("fault", "an old launcher's option", 'read int(os.environ["LOCAL_RANK"]) and use torchrun', DDP),
+    "DDP605": Code(
+        "fault", "an old launcher's option", 'read int(os.environ["LOCAL_RANK"]) and use torchrun', "article_revisited"
+    ),
     "DDP606": Code("fault", "nothing joins the ranks", "call init_process_group, and wrap the model with DDP", RANKS),
 } | printing.CODES
 NEAR = 16  # ports next to the launcher's, as in int(os.environ["MASTER_PORT"]) + 1, are not made up
@@ -127,4 +129,4 @@ def not_destroyed(run: Run) -> Iterator[Finding]:
         return
     init = next((event for _, event in run.all("init")), {})
     who = "every rank" if len(ranks) == len(run.ranks) else f"rank {', '.join(map(str, ranks))}"
-    yield Finding("DDP601", f"{who} ended with the process group open: others may fail as it goes", place_of(init))
+    yield Finding("DDP601", f"{who} ended without leaving the process group: a rank that ends later may then fail", place_of(init))

@@ -19,7 +19,7 @@ from ddp_lessons.doctor.judge.calls import (
     visited,
 )
 
-DDP, RANKS = "lesson4_ddp", "lesson2_ranks"
+DDP, RANKS, ANSWER = "lesson4_ddp", "lesson2_ranks", "lesson5_same_answer"
 CODES = {
     "DDP401": Code(
         "fault",
@@ -33,7 +33,7 @@ CODES = {
         "fault", "ranks decide alone to stop", "let all decide the same, from an all_reduce of the flag", DDP
     ),
     "DDP405": Code(
-        "fault", "ranks take unequal numbers of steps", "give all ranks equal shares, or train inside Join", DDP
+        "fault", "ranks take unequal numbers of steps", "give all ranks equal shares, or train inside Join", ANSWER
     ),
     "DDP406": Code(
         "fault", "a batch is skipped on some ranks", "let all skip it, or run it everywhere and weigh it with zero", DDP
