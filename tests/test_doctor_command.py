@@ -6,12 +6,13 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import entry_points
 
 import pytest
 from commands import ROOT, run
 from ranks import gone
 
-from ddp_lessons.doctor.__main__ import parse
+from ddp_lessons.doctor.__main__ import main, parse
 
 DOCTOR = [sys.executable, "-m", "ddp_lessons.doctor"]
 JOIN = "import torch.distributed as dist\ndist.init_process_group('gloo')\nrank = dist.get_rank()\n"
@@ -171,3 +172,7 @@ def test_ctrl_c_ends_it_with_all_it_has_started(tmp_path, number):
         said, _ = process.communicate(timeout=60)
     assert gone(mark), "something is left running"
     assert (said.splitlines()[-1], process.returncode) == ("interrupted: all processes were ended", 128 + number)
+
+
+def test_it_has_a_name_of_its_own():
+    assert {command.load() for command in entry_points(group="console_scripts", name="ddp-doctor")} == {main}

@@ -121,4 +121,4 @@ def hung(run: Run) -> Iterator[Finding]:
     waiting = [call for rank in run.ranks if (call := open_call(run, rank))]
     address = any(one.code == "DDP602" for one in run.found)
     if run.hang and waiting and not address and not any(excused(run, rank) for rank in run.ranks):
-        yield Finding("DDP310", f"nobody gets on: {told(waiting)}", waiting[0].place)
+        yield Finding("DDP310", f"all ranks that still run wait, and nobody gets on: {told(waiting)}", waiting[0].place)

@@ -129,4 +129,5 @@ def not_destroyed(run: Run) -> Iterator[Finding]:
         return
     init = next((event for _, event in run.all("init")), {})
     who = "every rank" if len(ranks) == len(run.ranks) else f"rank {', '.join(map(str, ranks))}"
-    yield Finding("DDP601", f"{who} ended without leaving the process group: a rank that ends later may then fail", place_of(init))
+    text = f"{who} ended without leaving the process group: a rank that ends later may then fail"
+    yield Finding("DDP601", text, place_of(init))
