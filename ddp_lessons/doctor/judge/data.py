@@ -55,17 +55,19 @@ def judge(run: Run) -> Iterator[Finding]:
     yield from () if split or same else judge_unread(train, read, ranks)
     yield from judge_empty(read, ranks)
     yield from () if split else judge_held_out(read)
-    yield from () if split else judge_scores(score, ranks)
+    yield from () if split else judge_scores(run, {key: score[key] for key in score if key not in train})
     yield from judge_streams(run, read) if shared else ()
 
 
 def judge_order(groups: Groups) -> Iterator[Finding]:
     """Yield each training loader whose order, drawn by lot, comes again."""
     for group in groups.values():
-        for rank, ours in sorted(group.items()):
+        for rank, seen in sorted(group.items()):
+            ours = [one for one in seen if "train" in one.marks]  # a look at the first batch is no pass
             again = [one for number, one in enumerate(ours) if any(comes_again(one, early) for early in ours[:number])]
             if again and 2 * len(again) >= len(ours) - 1 and certain(again):
-                text = f"rank {rank} reads {len(again[0].order)} samples in the same order in {len(again) + 1} passes: "
+                times = sum(comes_again(one, again[0]) for one in ours)
+                text = f"rank {rank} reads {len(again[0].order)} samples in the same order in {times} passes: "
                 yield Finding("DDP202", text + f"{', '.join(map(str, again[0].order[:4]))}, …", again[0].place)
                 break
 
@@ -86,9 +88,10 @@ def judge_replay(run: Run, groups: Groups) -> Iterator[Finding]:
 
 
 def comes_again(one: Pass, early: Pass) -> bool:
-    """Tell whether a pass has the order of an earlier one, drawn by lot, as far as both go."""
+    """Tell whether a pass has the order of an earlier one, drawn by lot, as far as both go, and for the same model."""
     both = min(len(one.order), len(early.order))
-    return shuffled(one.order) and shuffled(early.order) and one.order[:both] == early.order[:both]
+    same = one.order[:both] == early.order[:both] and one.samples[:both] == early.samples[:both]
+    return same and one.era == early.era and shuffled(one.order) and shuffled(early.order)
 
 
 def certain(again: list[Pass]) -> bool:

@@ -58,7 +58,8 @@ def weights(run: Run, model: int, wraps: dict[int, dict]) -> Iterator[Finding]:
     now, name = moments[at], moments[at].differ()[0]
     about = f"{name} is not the same on {among(sorted(now.prints))} {when(now)}"
     if later := healed(moments[at:], name):
-        yield Finding("DDP112", f"{about}, but is again {when(later)}", now.place())
+        if not any(event["name"] == "Join" for _, event in run.all("call")):  # in it, steps have other numbers
+            yield Finding("DDP112", f"{about}, but is again {when(later)}", now.place())
         return
     code, because, at_line = why(Case(run, model, wraps, moments[at - 1] if at else None, now))
     earlier = any(one.code.startswith(("DDP3", "DDP4")) for one in run.found)

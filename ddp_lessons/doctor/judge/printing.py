@@ -30,7 +30,9 @@ def judge(run: Run) -> Iterator[Finding]:
     if same:
         (place, ranks), more = next(iter(same.items())), [line for _, line in list(same)[1:]]
         others = f"; so does line {', '.join(map(str, more[:9]))}" if more else ""
-        yield Finding("DDP604", f'all {len(ranks)} ranks print "{ranks[0][0][:60].strip()}"{others}', place)
+        alike, line = len({tuple(texts) for texts in ranks.values()}) > 1, ranks[0][0][:60].strip()
+        text = f'all {len(ranks)} ranks print {"a line like " * alike}"{line}"{others}'
+        yield Finding("DDP604", text, place)
 
 
 def names_rank(ranks: dict[int, list[str]]) -> bool:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ddp_lessons.doctor.finding import Finding
+from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge.reads import Groups, Pass, pairs
 from ddp_lessons.doctor.judge.same_samples import named, same_content
 
@@ -16,21 +17,30 @@ def listed(samples: set) -> str:
     return first + ", …" if len(samples) > 3 else first
 
 
-def judge_scores(groups: Groups, ranks: int) -> Iterator[Finding]:
+def judge_scores(run: Run, groups: Groups) -> Iterator[Finding]:
     """Yield each loader that is shared out among ranks for scoring, and gives samples to more than one."""
     for (made, _), group in groups.items():
-        for passes in zip(*group.values(), strict=False) if len(group) == ranks > 1 else ():
+        for passes in zip(*group.values(), strict=False) if len(group) == len(run.ranks) > 1 else ():
             shares = [set(one.samples) for one in passes]
             union, total = set().union(*shares), sum(map(len, shares))
             shared_out = all(share < union for share in shares)
             if shared_out and len(union) >= FEW and all(one.complete for one in passes):
                 place = made if isinstance(made, tuple) else passes[0].place
                 if total > len(union):
-                    yield Finding("DDP204", twice(shares, union, total), place)
+                    dropped = any(is_gathered(run, one) for one in passes)
+                    yield Finding("DDP204", twice(shares, union, total), place, "note" if dropped else "")
                 elif passes[0].loader.replicas and not passes[0].loader.even:
                     text = f"on a number of ranks that does not divide {len(union)} samples, the sampler repeats some"
                     yield Finding("DDP204", text, place, "note")
                 break
+
+
+def is_gathered(run: Run, one: Pass) -> bool:
+    """Tell whether what a rank scores is gathered, and not summed: then repeats may be dropped from it."""
+    first, last = one.batches[0]["at"], one.batches[-1]["at"]
+    calls = [event for event in run.of("call")[one.rank] if event["at"] > first and event["name"] != "wait"]
+    inside = [event for event in calls if event["at"] < last]
+    return any("gather" in event["name"] for event in inside + calls[len(inside) : len(inside) + 1])
 
 
 def twice(shares: list[set], union: set, total: int) -> str:

@@ -69,7 +69,9 @@ def wrapped(run: Run) -> Iterator[Finding]:
             what = (
                 f"the wrapper's weights are saved, as {save['key']}" if save["key"] else "the wrapper itself is saved"
             )
-            yield Finding("DDP503", f"{what}: a bare model will not know it", save["place"] and tuple(save["place"]))
+            grade = "note" if save["resume"] else ""  # with an optimizer beside it, the wrapper may read it again
+            text = f"{what}: a bare model will not know it"
+            yield Finding("DDP503", text, save["place"] and tuple(save["place"]), grade)
 
 
 def whole(event: dict) -> bool:

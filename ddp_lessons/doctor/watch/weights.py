@@ -2,7 +2,7 @@
 
 Events:
 `save`: `torch.save` of a wrapper's weights, to `path` if there is one; `key` is the first name, or None for the
-wrapper itself.
+wrapper itself; `resume`: an optimizer's state is beside them.
 `load`: `torch.load`, from `path` if there is one; `safe`: it can run no code, or is no affair of the script's own;
 `keys`: the first names of the weights in it.
 `weights`: weights were put into a model: `given` is how many there are, `taken` how many of its own got one;
@@ -57,10 +57,12 @@ class Weights:
     def saved(self, thing: object, path: str | None) -> None:
         """Note that a wrapper's weights, or the wrapper, are to be saved."""
         if isinstance(thing, DistributedDataParallel | DataParallel):
-            self.journal.note("save", path=path, key=None)
+            self.journal.note("save", path=path, key=None, resume=False)
         for names in weights_in(thing):
             if of_a_wrapper(names):
-                return self.journal.note("save", path=path, key=names[0])
+                beside = thing.values() if isinstance(thing, dict) else ()
+                resume = any(isinstance(one, dict) and "param_groups" in one for one in beside)
+                return self.journal.note("save", path=path, key=names[0], resume=resume)
 
     def loaded(self, thing: object, path: str | None, safe: bool) -> None:
         """Note what was loaded."""

@@ -12,6 +12,6 @@ for epoch in range(2):
     model(torch.ones(2, 4)).square().mean().backward()
     optimizer.step()
     if dist.get_rank() == 0:
-        checkpoint = {"epoch": epoch, "nets": {"model": model.state_dict()}, "optimizer": optimizer.state_dict()}
+        checkpoint = {"epoch": epoch, "nets": {"model": model.state_dict()}}
         torch.save(checkpoint, f"epoch{epoch}.pt")  # DDP503
 dist.destroy_process_group()
