@@ -163,15 +163,35 @@ def test_ctrl_c_ends_it_with_all_it_has_started(tmp_path, number):
     (tmp_path / "train.py").write_text(f"{JOIN}open(f'rank{{rank}}', 'w').close()\nwhile True: pass")
     mark = f"DOCTOR_TEST_{os.getpid()}_{time.monotonic_ns()}"
     env = os.environ | {"PYTHONPATH": str(ROOT), "MARK_OF_TEST": mark}
-    with subprocess.Popen([*DOCTOR, "train.py"], cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as process:
+    command = [*DOCTOR, "train.py"]
+    with subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 60
         while not all((tmp_path / f"rank{rank}").exists() for rank in range(2)):
             assert time.monotonic() < deadline and process.poll() is None
             time.sleep(0.1)
         process.send_signal(number)
-        said, _ = process.communicate(timeout=60)
+        time.sleep(0.5)
+        process.send_signal(number)  # an impatient reader's second one changes nothing
+        _, said = process.communicate(timeout=60)
     assert gone(mark), "something is left running"
-    assert (said.splitlines()[-1], process.returncode) == ("interrupted: all processes were ended", 128 + number)
+    assert (said, process.returncode) == ("interrupted: all processes were ended\n", 128 + number)
+
+
+def test_whoever_reads_the_report_may_go_away():
+    command = " ".join([*DOCTOR, str(FAULTY)]) + " | true; echo ${PIPESTATUS[0]}"
+    ended = run(["bash", "-c", command])
+    assert (ended.stdout, ended.stderr) == ("141\n", "")
+
+
+def test_a_script_that_catches_everything_ends_at_its_limit_all_the_same(doctor):
+    caught = "try:\n                optimizer.step()\n            except BaseException:\n                pass"
+    text = SOUND.read_text().replace("optimizer.step()", caught)
+    assert "except BaseException" in text
+    assert doctor(text.replace("range(2)", "range(10**6)"), "--limit-steps", "3").stdout.startswith("2 ranks, 4 steps")
+
+
+def test_a_script_may_empty_its_command_line(doctor):
+    assert doctor(f"import sys\nsys.argv[:] = []\n{JOIN}{LEAVE}", arguments=["--json"]).returncode == 0
 
 
 def test_it_has_a_name_of_its_own():

@@ -22,19 +22,27 @@ def main() -> int:
         if signal.getsignal(number) == signal.SIG_DFL:  # nohup asks for another
             signal.signal(number, signal.default_int_handler)
     try:
-        return report_on(parse(sys.argv[1:]))
+        code = report_on(parse(sys.argv[1:]))
+        sys.stdout.flush()
     except KeyboardInterrupt:
-        return 128 + signal.SIGINT
+        code = 128 + signal.SIGINT
+    except BrokenPipeError:  # whoever reads the report has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 128 + signal.SIGPIPE
+    for number in STOPS:
+        signal.signal(number, signal.SIG_IGN)  # we are leaving
+    return code
 
 
 def report_on(args: argparse.Namespace) -> int:
     """Run a script, print what is wrong with it, and return the exit code."""
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    hear = (lambda line: print(line, end="", flush=True)) if args.show_output else (lambda line: None)
+    to = sys.stderr if args.json else sys.stdout
+    hear = (lambda line: print(line, end="", file=to, flush=True)) if args.show_output else (lambda line: None)
     try:
         run, why = examine(args.script, args.arguments, args.ranks, args.limit_steps, args.timeout, hear)
     except Interrupted as stop:
-        print("interrupted: all processes were ended")
+        print("interrupted: all processes were ended", file=sys.stderr)
         return 128 + stop.args[0]
     except OSError as error:
         print(f"{args.script} could not be started: {error}", file=sys.stderr)
@@ -59,6 +67,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own options")
     args = parser.parse_args(arguments)
     launch(parser, args)
+    if Path(args.script).suffix == ".ipynb" or Path(args.script).is_dir():
+        parser.error(f"{args.script} is a notebook or a folder: give a script, as torchrun takes it")
     if not Path(args.script).is_file():
         parser.error(f"there is no script {args.script}")
     if not 2 <= args.ranks <= MOST:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ddp_lessons.doctor.finding import where
 from ddp_lessons.doctor.hang import hangs
-from ddp_lessons.doctor.journal import Run, last_event, read
+from ddp_lessons.doctor.journal import Run, is_readers, last_event, read
 from ddp_lessons.doctor.judge.launch import unfit
 from ddp_lessons.workbench.processes import held_back
 from ddp_lessons.workbench.program import FAILED, Program
@@ -26,6 +26,8 @@ class Interrupted(Exception):
 
 class Patient(Program):
     """The processes of a script that is looked at, and what its ranks have written down so far."""
+
+    readers, line = staticmethod(is_readers), "{file}, line"
 
     def __init__(self, script: str, arguments: Sequence[str], ranks: int, limit: int | None, folder: Path):
         torchrun = ["-m", "torch.distributed.run", *torchrun_command(ranks)[1:]]

@@ -2,19 +2,16 @@
 
 import atexit
 import os
-import runpy
 import sys
-import time
 import traceback
+import types
 from pathlib import Path
 
 import torch.distributed as dist
 
-from ddp_lessons.doctor.journal import Journal, is_readers, last_event
+from ddp_lessons.doctor.journal import Journal, is_readers
+from ddp_lessons.doctor.limit import LimitReached, end_at_limit
 from ddp_lessons.doctor.watch import INSTRUMENTS
-from ddp_lessons.doctor.watch.training import LimitReached
-
-PATIENCE = 10  # seconds that a rank at its limit stays for the others, which may still hear from it
 
 
 def watch(folder: Path, limit: int | None, script: str, arguments: list[str]) -> None:
@@ -31,7 +28,7 @@ def watch(folder: Path, limit: int | None, script: str, arguments: list[str]) ->
     for instrument in INSTRUMENTS:
         instrument.install(journal, limit)
     try:
-        runpy.run_path(script, run_name="__main__")
+        run_as_main(script)
     except LimitReached:
         end_at_limit(journal)
     except SystemExit as end:
@@ -50,15 +47,12 @@ def raised_at(error: BaseException) -> list | None:
     return next((at for at in reversed(places) if is_readers(at[0])), None)
 
 
-def end_at_limit(journal: Journal) -> None:
-    """End this process at once, when all ranks have come as far: a group that is only half there could hang."""
-    journal.note("end", how="limit")
-    deadline, size = time.monotonic() + PATIENCE, int(os.environ["WORLD_SIZE"])
-    files = [journal.folder / f"{rank}.jsonl" for rank in range(size)]
-    while time.monotonic() < deadline and not all(last_event(file).get("what") in ("end", "left") for file in files):
-        time.sleep(0.02)
-    sys.stdout.flush()
-    os._exit(0)
+def run_as_main(script: str) -> None:
+    """Run a script as Python itself would, as the main module, which stays there until the process ends."""
+    main = types.ModuleType("__main__")
+    main.__file__ = script
+    sys.modules["__main__"] = main
+    exec(compile(Path(script).read_bytes(), script, "exec"), main.__dict__)  # noqa: S102 (it is the reader's own)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ def text(run: Run, findings: list[Finding], why: str) -> str:
         lines += [f"    mend:  {code.mend}", f"    learn: notebooks/{code.lesson}.ipynb"]
     counts = [len([one for one in findings if grade(one) == name]) for name in GRADES]
     numbers = [many(count, name) for count, name in zip(counts, GRADES, strict=True)]
-    lines += [f"{length(run)}: {', '.join(numbers)}.", f"Looked at: {looked_at(run)}."]
+    far = ", as far as it came" if why else ""
+    lines += [f"{length(run)}{far}: {', '.join(numbers)}.", f"Looked at: {looked_at(run)}."]
     if why:
         lines += [f"The script did not end well: {why}"]
     return "\n".join(lines)

@@ -27,10 +27,16 @@ ABORTED = "Fatal Python error: Aborted"  # faulthandler's first line
 MODULES = re.compile(r"^Extension modules: .*\n?", re.MULTILINE)  # faulthandler's last line, a long one
 FAILED = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+)")  # torchrun, of the rank that failed first
 TICK = 0.1  # seconds between two looks at what runs
+LONGEST = 1 << 20  # bytes of a line that has not ended: then it is yielded in parts
 
 
 class Program:
-    """Python with some arguments, on one thread a process; what each rank says on stderr is kept apart."""
+    """Python with some arguments, on one thread a process; what each rank says on stderr is kept apart.
+
+    `readers(file)` tells the reader's own code from the libraries', and `line` is what a line of it is called.
+    """
+
+    line = "line"
 
     def __init__(self, arguments: list[str], folder: Path, threads: int = 1):
         self.torchrun = arguments[0] == "-m"  # or a script, alone
@@ -77,6 +83,9 @@ class Program:
                     self.heard = time.monotonic()
                     *lines, line = (line + read).split(b"\n")
                     yield from (f"{text.decode(errors='replace')}\n" for text in lines)
+                    if len(line) > LONGEST:
+                        yield line.decode(errors="replace")
+                        line = b""
                 elif ended:
                     break
                 else:  # it has closed its stdout
@@ -156,17 +165,17 @@ class Program:
             if rank not in self.started:
                 continue  # torchrun has started it in the moment that it had left
             begun = ABORTED in text or rank not in self.running
-            place = where(text.partition(ABORTED)[2], is_ours) if begun else "had not begun"
+            place = where(text.partition(ABORTED)[2], self.readers, self.line) if begun else "had not begun"
             places.append(f"rank {rank} {place}" if self.torchrun else f"it {place}")
         return "; ".join(places) or "no rank had begun"
+
+    @staticmethod
+    def readers(file: str) -> bool:
+        """Tell the project's own code from the libraries'."""
+        return file.startswith(f"{ROOT}{os.sep}") and "site-packages" not in file
 
     def _texts(self) -> dict[int, str]:
         if not self.torchrun:
             return {0: self.launcher_said()}
         logs = sorted(Path(self.logs.name).glob("*/attempt_*/*/stderr.log"), key=lambda log: log.stat().st_mtime_ns)
         return {int(log.parent.name): log.read_text(errors="replace") for log in logs}
-
-
-def is_ours(file: str) -> bool:
-    """Tell the project's own code from the libraries'."""
-    return file.startswith(f"{ROOT}{os.sep}") and "site-packages" not in file

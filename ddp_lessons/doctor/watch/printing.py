@@ -36,7 +36,7 @@ class Printing:
 
     def heard(self, text: str) -> None:
         """Take a text that is printed; note the lines that end with it."""
-        self.line += text[:LONGEST]
+        self.line = (self.line + text[:LONGEST])[:LONGEST]
         if ("\n" not in text and "\r" not in text) or os.getpid() != self.journal.pid:
             return
         line, self.line, place = self.line.strip(), "", printing_line()

@@ -28,14 +28,11 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from ddp_lessons.doctor.journal import Journal
+from ddp_lessons.doctor.limit import LimitReached, end_at_limit
 from ddp_lessons.doctor.watch import bypass
 from ddp_lessons.doctor.watch.collectives import waiting
 from ddp_lessons.doctor.watch.optimizers import Steps
 from ddp_lessons.doctor.watch.wrappers import Wrapped
-
-
-class LimitReached(BaseException):
-    """The script has taken as many steps as it was to."""
 
 
 class Training:
@@ -107,9 +104,12 @@ def watch_optimizers(journal: Journal, training: Training, final) -> None:
 
     def stepped(optimizer, args, kwargs):
         after(optimizer)
-        if steps.count == training.limit and not steps.running:
-            final()
-            raise LimitReached
+        if steps.running or not training.limit or steps.count < training.limit:
+            return
+        if steps.count > training.limit:  # the script has caught the exception, and goes on
+            end_at_limit(journal)
+        final()
+        raise LimitReached
 
     Optimizer.__init__ = watched_init
     register_optimizer_step_pre_hook(lambda optimizer, args, kwargs: before(optimizer, args, kwargs))
