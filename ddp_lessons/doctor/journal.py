@@ -4,6 +4,7 @@ Every rank has a file of its own in one folder: ranks that wrote to each other w
 change what is watched. Events (`what`) are described where they are noted, in `watch/`.
 """
 
+import contextlib
 import functools
 import json
 import os
@@ -46,7 +47,8 @@ class Journal:
         event = {"what": what, "at": round(time.monotonic(), 4), "place": here(), **more}
         if os.getpid() != self.pid:
             event["pid"] = os.getpid()
-        os.write(self.file, (json.dumps(event, default=str) + "\n").encode())
+        with contextlib.suppress(OSError):  # a full disk is for the script to meet
+            os.write(self.file, (json.dumps(event, default=str) + "\n").encode())
 
     def safely(self, function: Callable) -> Callable:
         """Have a function never fail: a fault of the doctor's own must not become one of the script."""
