@@ -42,6 +42,10 @@ def by_index(mine: Pass, theirs: Pass, ranks: int) -> tuple[str, str]:
     once = len(first) >= len(one) - ranks and len(second) >= len(other) - ranks
     if both >= MOST * least and (least >= ENOUGH or (once and least >= FEW)):
         return "fault", f"the same {both} samples, each in an order of its own"
+    if mine.dealt and theirs.dealt:
+        apart = once and not mine.loader.again and both > ranks + SPARE
+        words = f"{both} of the same samples: they take turns at the batches, but each has an order of its own"
+        return ("fault", words) if apart else ("", "")
     size = mine.loader.size or 1
     if once and whole(mine.loader) and whole(theirs.loader) and not (mine.complete and theirs.complete):
         return "suspect", f"{both} of the same samples so far: the sampler of each goes through all {size}"
