@@ -8,9 +8,10 @@ from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge.parallel import data_parallel
 from ddp_lessons.doctor.judge.reads import Groups, Pass, grouped, passes, shuffled
 from ddp_lessons.doctor.judge.same_samples import judge_calls, judge_ranks, judge_workers
-from ddp_lessons.doctor.judge.scored import judge_held_out, judge_scores, judge_split
+from ddp_lessons.doctor.judge.scored import judge_copies, judge_held_out, judge_scores, judge_split
 from ddp_lessons.doctor.judge.streams import judge_streams
-from ddp_lessons.doctor.judge.unread import judge_empty, judge_unread
+from ddp_lessons.doctor.judge.turns import dealt
+from ddp_lessons.doctor.judge.unread import judge_dealt, judge_empty, judge_unread
 
 SAMPLER, SCORE, ANSWER = "lesson3_sampler", "lesson6_score_and_resume", "lesson5_same_answer"
 CODES: dict[str, Code] = {
@@ -46,15 +47,18 @@ def judge(run: Run) -> Iterator[Finding]:
     train, score, ranks = grouped(read, "train"), grouped(read, "score"), len(run.ranks)
     shared = data_parallel(run)
     split = list(judge_split(train, read)) if shared else []
-    same = list(judge_ranks(run, train)) if shared and not split else []
+    own = dealt(run, train)
+    same = list(judge_ranks(run, own)) if shared and not split else []
     yield from split or same
     yield from judge_calls(run) if shared and not split and not same else ()
     yield from judge_workers(train)
     yield from judge_order(train)
     yield from judge_replay(run, train)
     yield from () if split or same else judge_unread(train, read, ranks)
+    yield from () if split or same else judge_dealt(own, read, ranks)
     yield from judge_empty(read, ranks)
     yield from () if split else judge_held_out(read)
+    yield from () if split else judge_copies(read)
     yield from () if split else judge_scores(run, {key: score[key] for key in score if key not in train})
     yield from judge_streams(run, read) if shared else ()
 

@@ -47,6 +47,7 @@ class Pass:
     passed: bool = False
     marks: set = field(default_factory=set)
     phase: str = ""
+    dealt: bool = False  # ranks take turns at its batches, and these are the rank's own
     era: int = 0  # how many wrappers had been made: a new model has not learned from what an earlier one did
 
     @property

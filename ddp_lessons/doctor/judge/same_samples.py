@@ -42,6 +42,10 @@ def by_index(mine: Pass, theirs: Pass, ranks: int) -> tuple[str, str]:
     once = len(first) >= len(one) - ranks and len(second) >= len(other) - ranks
     if both >= MOST * least and (least >= ENOUGH or (once and least >= FEW)):
         return "fault", f"the same {both} samples, each in an order of its own"
+    if mine.dealt and theirs.dealt:
+        apart = once and not mine.loader.again and both > ranks + SPARE
+        words = f"{both} of the same samples: they take turns at the batches, but each has an order of its own"
+        return ("fault", words) if apart else ("", "")
     size = mine.loader.size or 1
     if once and whole(mine.loader) and whole(theirs.loader) and not (mine.complete and theirs.complete):
         return "suspect", f"{both} of the same samples so far: the sampler of each goes through all {size}"
@@ -88,7 +92,8 @@ def by_content(mine: Sequence, theirs: Sequence, ranks: int) -> tuple[str, str]:
 def judge_ranks(run: Run, groups: Groups) -> Iterator[Finding]:
     """Yield each training loader that gives ranks the same samples."""
     by_line: Groups = {}
-    for (made, root), group in groups.items():
+    for (made, root), all_of_it in groups.items():
+        group = {rank: passes for rank, passes in all_of_it.items() if not is_cut(run, rank)}
         if root is not None:
             yield from worst(run, made, group, by_index)
         if root is None or len(group) < len(run.ranks):  # ranks that hold different data
@@ -96,6 +101,12 @@ def judge_ranks(run: Run, groups: Groups) -> Iterator[Finding]:
                 by_line.setdefault((made, None), {}).setdefault(rank, []).extend(passes)
     for (made, _), group in by_line.items():
         yield from worst(run, made, group, lambda one, other, ranks: by_content(one.rows, other.rows, ranks))
+
+
+def is_cut(run: Run, rank: int) -> bool:
+    """Tell whether a rank's model gets parts of what its loader hands out: then those are compared."""
+    cut = sum(event["cut"] for event in run.of("rows")[rank])
+    return 2 * cut > sum(event["grad"] for event in run.of("forward")[rank])
 
 
 def worst(run: Run, made: object, group: dict[int, list[Pass]], compare: Callable) -> Iterator[Finding]:

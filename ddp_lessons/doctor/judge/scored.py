@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ddp_lessons.doctor.finding import Finding
 from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge.reads import Groups, Pass, pairs
-from ddp_lessons.doctor.judge.same_samples import named, same_content
+from ddp_lessons.doctor.judge.same_samples import ENOUGH, MOST, named, same_content
 
 FEW = 4  # samples: fewer prove nothing
 
@@ -100,6 +100,41 @@ def judge_held_out(all_passes: list[Pass]) -> Iterator[Finding]:
             told.add(passes[0].loader.origin)
             text = f"{len(leaked)} of the {len(scored)} samples that are scored are trained on too: {listed(leaked)}"
             yield Finding("DDP206", text, passes[0].loader.origin, "" if apart else "suspect")
+
+
+def judge_copies(all_passes: list[Pass]) -> Iterator[Finding]:
+    """Yield each loader that scores what is trained on too, where both are in data sets of their own: by content."""
+    told = set()
+    for passes in rounds(all_passes):
+        root, era, origin = passes[0].loader.root, passes[0].era, passes[0].loader.origin
+        models = [one for one in all_passes if one.era == era > 0 and one.rows]
+        training = [one for one in models if one.phase == "train" and one.loader.root != root]
+        learned, scored = contents(training), contents(passes)
+        leaked = scored & learned
+        known = len(leaked) >= max(ENOUGH, MOST * len(scored)) and 2 * len(scored) > len(samples(passes))
+        clean = any(one.phase == "score" and not learned & contents([one]) for one in models)
+        if known and not clean and held(passes) < MOST * held(training) and origin not in told:
+            told.add(origin)
+            text = f"of {len(scored)} samples that are scored, {len(leaked)} are the same, number for number, as some "
+            yield Finding("DDP206", text + "that are trained on, of another data set", origin, "suspect")
+
+
+def contents(passes: list[Pass]) -> set[tuple]:
+    """Return the keys of all rows that passes read."""
+    return {keys for one in passes for keys in one.keys.values()}
+
+
+def samples(passes: list[Pass]) -> set[int]:
+    """Return the samples that passes read."""
+    return set().union(*(one.samples for one in passes))
+
+
+def held(passes: list[Pass]) -> int:
+    """Return how many samples are in the data sets of passes."""
+    parts: dict[object, set] = {}
+    for one in passes:
+        parts.setdefault(one.loader.root, set()).update(one.loader.contents or ())
+    return sum(map(len, parts.values()))
 
 
 def rounds(all_passes: list[Pass]) -> list[list[Pass]]:

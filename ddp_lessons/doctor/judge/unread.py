@@ -24,6 +24,31 @@ def judge_unread(groups: Groups, all_passes: list[Pass], ranks: int) -> Iterator
             yield Finding("DDP203", text, made if isinstance(made, tuple) else whole[0][0].place)
 
 
+def judge_dealt(groups: Groups, all_passes: list[Pass], ranks: int) -> Iterator[Finding]:
+    """Yield each training loader that gives each rank a share already, and whose batches ranks then take turns at."""
+    for (_, root), group in groups.items():
+        rounds = list(zip(*group.values(), strict=False)) if len(group) == ranks and root is not None else []
+        whole = [passes for passes in rounds if all(one.dealt and one.complete and one.samples for one in passes)]
+        ours = {(one.rank, one.event["run"]) for passes in rounds for one in passes}
+        all_of_root = {(one.rank, one.event["run"]): one for one in all_passes if one.loader.root == root}
+        read = {key: set(one.samples) for key, one in all_of_root.items() if key in ours}
+        others = [one.samples for key, one in all_of_root.items() if key not in ours and one.phase == "train"]
+        gone = [skipped(passes, read).difference(*others) for passes in whole]
+        if whole and all(len(left) > spare(passes) for left, passes in zip(gone, whole, strict=True)):
+            trained = len(set().union(*(one.samples for one in whole[0])))
+            text = f"of {len(gone[0]) + trained} samples that ranks read in a pass, {len(gone[0])} are not trained on, "
+            text += f"{listed(gone[0])} among them: they skip each other's batches, and each has a share of its own"
+            yield Finding("DDP203", text, whole[0][0].place)
+
+
+def skipped(passes: tuple[Pass, ...], read: dict[tuple, set]) -> set:
+    """Return the samples that ranks read in a pass and do not train on; none where some may come more than once."""
+    if any(one.loader.again for one in passes):
+        return set()
+    seen = set().union(*(read[one.rank, one.event["run"]] for one in passes))
+    return seen.difference(*(one.samples for one in passes))
+
+
 def judge_empty(all_passes: list[Pass], ranks: int) -> Iterator[Finding]:
     """Yield each loader that hands out nothing at all on any rank, though its data set holds samples."""
     by_loader: dict[tuple, list[Pass]] = {}

@@ -32,6 +32,7 @@ class Reading:
         self.loaders = self.passes = self.noted = 0
         self.run: int | None = None  # the pass that was last touched
         self.fresh = False  # a batch has been handed out, and no model was called since
+        self.handed: list[int] = []  # the rows of that batch, in each of its tensors
         self.inside = 0  # a loader is asking its sampler
 
     def created(self, thing: object) -> None:
@@ -79,6 +80,7 @@ class Reading:
         iterator._doctor[2] += 1
         self.enter(run)
         self.fresh = keys != []
+        self.handed = [len(leaf) for leaf in leaves(data)]
         self.note(run, indices, keys=keys)
 
     def note(self, run: int, indices: list[int] | None, **more: object) -> None:

@@ -1,7 +1,8 @@
 """Keys of samples: a number for each row of a tensor, the same for the same bits. And those of what a model is given.
 
 Event `rows`: a model is called in training with a batch that no loader has just handed out. `keys` of its largest
-tensor; `model` is the wrapper's number in the order of first calls, or "bare" without one.
+tensor; `model` is the wrapper's number in the order of first calls, or "bare" without one. `cut`: a loader has, but
+the model gets another number of rows.
 Event `group`: a wrapper is called for the first time that averages over a part of the ranks only: `ranks`.
 """
 
@@ -82,9 +83,12 @@ class Calls:
     def note(self, model: int | str, args: tuple, kwargs: dict) -> None:
         """Note the rows of the largest tensor, unless a loader has just handed them out."""
         fresh, data.reading.fresh = data.reading.fresh, False
-        if not fresh and self.noted < MOST_NOTED and (tensors := leaves([args, kwargs])):
+        if self.noted >= MOST_NOTED or not (tensors := leaves([args, kwargs])):
+            return
+        cut = fresh and len(max(tensors, key=torch.Tensor.numel)) not in data.reading.handed
+        if not fresh or cut:
             self.noted += 1
-            self.journal.note("rows", model=model, keys=keys_of(tensors)[0])
+            self.journal.note("rows", model=model, keys=keys_of(tensors)[0], cut=cut)
 
 
 def install(journal: Journal, limit: int | None) -> None:
