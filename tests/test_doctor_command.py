@@ -115,6 +115,12 @@ def test_a_script_that_crashes_on_a_rank_gives_the_reason(doctor):
     assert (ended.returncode, "fault:" in ended.stdout) == (2, False)
 
 
+def test_a_script_that_exits_with_a_text_gives_it_once(doctor):
+    ended = doctor(f"import sys\n{JOIN}if rank == 1:\n    sys.exit('no such folder')\ndist.barrier(){LEAVE}")
+    assert ended.stdout.splitlines()[-1].endswith("rank 1 ended with exit code 1: no such folder")
+    assert ended.returncode == 2
+
+
 @pytest.mark.parametrize("text, reason", [("def (:\n", "SyntaxError"), ("import no_such_thing", "ModuleNotFoundError")])
 def test_a_script_that_cannot_run_gives_the_reason(doctor, text, reason):
     ended = doctor(text)

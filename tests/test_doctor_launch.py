@@ -3,6 +3,8 @@
 import pytest
 from examined import PATIENTS, examined, expected, heard
 
+from ddp_lessons.doctor.judge import findings
+
 SCRIPTS = sorted((PATIENTS / "launch").glob("*.py"))
 
 
@@ -10,3 +12,8 @@ SCRIPTS = sorted((PATIENTS / "launch").glob("*.py"))
 def test_it_hears_what_its_comments_say(script):
     assert bool(expected(script)) is not script.stem.startswith("sound")
     assert heard(examined(script)) == expected(script)
+
+
+def test_it_says_that_ranks_never_met():
+    (found,) = findings(examined(PATIENTS / "launch" / "host_and_port_at_once.py"))
+    assert "MASTER_PORT is set to 29871" in found.text and found.text.endswith("for this the ranks never met")

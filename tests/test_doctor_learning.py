@@ -19,6 +19,10 @@ SAID = {
     "optimizer_of_a_copy": "at all 4 steps no parameter of the optimizer had a gradient",
     "rate_zero": "5 steps changed no weight, to the last bit: its learning rate was 0",
     "update_rounds_away": "6 steps changed no weight",
+    "scheduler_at_zero": "its learning rate was 0.25 when it was made, and 0 at its steps",
+    "cleared_too_late": "backward (line 10) left gradients, and at all 4 steps the optimizer had no gradient",
+    "cleared_to_zeros": "at all 5 steps the optimizer had none but zeros",
+    "loss_made_anew": "none of 4 backwards gave that a gradient",
     "no_step": "6 backwards, and never a step",
 }
 

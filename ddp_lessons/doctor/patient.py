@@ -98,7 +98,8 @@ def why_ended(patient: Patient, run: Run) -> str:
         if end["how"] == "error":
             return f"rank {rank} failed: {end['error']}" + (f", {where(end['place'])}" if end["place"] else "")
         if end["how"] == "exit" and end["code"]:
-            return f"rank {rank} ended with exit code {end['code']}: {last_line(patient.said().get(rank, ''))}"
+            said = end["text"] or patient.said().get(rank, "")
+            return f"rank {rank} ended with exit code {end['code']}: {last_line(said)}"
     if patient.process.returncode:
         found = FAILED.search(patient.launcher_said())
         code, rank = map(int, found.groups()) if found else (patient.process.returncode, 0)

@@ -17,8 +17,9 @@ from ddp_lessons.doctor.watch import INSTRUMENTS
 def watch(folder: Path, limit: int | None, script: str, arguments: list[str]) -> None:
     """Run a script as the main module, and write down what it does; `limit` is after how many steps it ends.
 
-    Events: `begin`; `end` with `how` ("done", "limit", "exit" and its `code`, "error" with `error` and `trace`, whose
-    place is the line that failed or exited); `left`, at the very end, with `joined`: whether it is still in a group.
+    Events: `begin`; `end` with `how` ("done", "limit", "exit" with its `code`, a number, and the `text` that it prints,
+    "error" with `error` and `trace`), whose place is the line that failed or exited; `left`, at the very end, with
+    `joined`: whether it is still in a group.
     """
     journal = Journal(folder, int(os.environ["RANK"]))
     journal.note("begin", script=script, size=int(os.environ["WORLD_SIZE"]), process=os.getpid())
@@ -32,7 +33,9 @@ def watch(folder: Path, limit: int | None, script: str, arguments: list[str]) ->
     except LimitReached:
         end_at_limit(journal)
     except SystemExit as end:
-        journal.note("end", how="exit", code=end.code, place=raised_at(end))
+        is_number = isinstance(end.code, int | None)  # any other is printed, and the code is 1
+        code, text = (int(end.code or 0), "") if is_number else (1, str(end.code))
+        journal.note("end", how="exit", code=code, text=text, place=raised_at(end))
         raise
     except BaseException as error:
         text = f"{type(error).__name__}: {error}"

@@ -12,7 +12,9 @@ CODES = {
     "DDP120": Code("fault", "each rank trains alone", "wrap the model in DistributedDataParallel", LESSON),
     "DDP121": Code("suspect", "each rank trains alone", "wrap the model in DistributedDataParallel", LESSON),
     "DDP122": Code("fault", "averaging by hand is not whole", "average all gradients, each step; or wrap it", LESSON),
-    "DDP123": Code("suspect", "parameters in no wrapper", "put them into the module that is wrapped", LESSON),
+    "DDP123": Code(
+        "suspect", "parameters in no wrapper", "put them into the wrapped module, and have none ignored", LESSON
+    ),
 }
 ENOUGH = 2  # steps that show a habit
 PERIOD = 20  # steps after which weights that are averaged now and then should have been so once
@@ -139,11 +141,14 @@ def lonely(hand: Hand, name: str, begun: list[str]) -> Iterator[Finding]:
 
 def beside(hand: Hand, name: str, begun: list[str]) -> Iterator[Finding]:
     """Yield that something is trained beside a wrapper, and not kept equal."""
-    ignored = {name for _, event in hand.run.all("wrap") for name in event["ignored"]}
-    if name.removeprefix("module.") in ignored or not any(not all(seen) for seen in hand.gradients().values()):
+    bare = name.removeprefix("module.")
+    told = [event for _, event in hand.run.all("wrap") if bare in event["ignored"]]
+    own = begun or not any(event["drawn"] for event in told)  # not drawn alike: each rank is to have a part of its own
+    if (told and own) or not any(not all(seen) for seen in hand.gradients().values()):
         return
-    text = f"{name} is in no wrapper, and each of {among(hand.ranks)} trains its own"
-    yield hand.finding("DDP123", text, name, hand.steps[0].place(), "note" if begun else "")
+    is_in = f"{bare} is left out by the wrapper, as it was told," if told else f"{name} is in no wrapper,"
+    text = f"{is_in} and each of {among(hand.ranks)} trains its own"
+    yield hand.finding("DDP123", text, name, place(told[0]) if told else hand.steps[0].place(), "note" if begun else "")
 
 
 def by_hand(hand: Hand, name: str, begun: list[str]) -> Iterator[Finding]:

@@ -29,6 +29,7 @@ def judge(run: Run) -> Iterator[Finding]:
         torn = conflicts(touches)
         yield from several_write(touches, torn)
         yield from one_failed(run, touches)
+        yield from made_again(touches)
         yield from read_early(run, {path: touch for path, touch in touches.items() if path not in torn})
     yield from weights.judge(run)
 
@@ -92,6 +93,17 @@ def one_failed(run: Run, touches: dict) -> Iterator[Finding]:
                     text = f"ranks {rank} and {other.rank} both {did} {short(path)}, and rank {rank} failed"
                     yield Finding("DDP501", f"{text}: {end['error'].partition(':')[0]}", tuple(mine["place"]))
                     return
+
+
+def made_again(touches: dict) -> Iterator[Finding]:
+    """Yield a finding for each line at which a rank removes a folder that another makes, in no order."""
+    told = set()
+    for path, ranks in touches.items():
+        for (one, gone), (other, made) in pairs(ranks, {"remove"}, {"mkdir"}):
+            if gone["exists"] and not made["exists"] and tuple(gone["place"]) not in told:
+                told.add(tuple(gone["place"]))
+                text = f"rank {one.rank} removes {short(path)}, which rank {other.rank} makes, in no order"
+                yield Finding("DDP501", f"{text}: what is in it may be lost", tuple(gone["place"]), "suspect")
 
 
 def read_early(run: Run, touches: dict) -> Iterator[Finding]:

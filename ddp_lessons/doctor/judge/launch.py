@@ -59,16 +59,26 @@ def addresses(run: Run) -> Iterator[Finding]:
     given = dict(run.all("launch"))
     found = {}
     for rank, event in run.all("overwritten", "init", "address"):
-        if (written := own_address(event, given.get(rank, {}))) and place_of(event) not in found:
-            found[place_of(event)] = written
+        written, place = own_address(event, given.get(rank, {})), place_of(event)
+        if written and (place not in found or (found[place][1] and not written[1])):  # a line may do both: the worse
+            found[place] = written
     if list(run.all("chosen")):
         return
     if ports := {place: text for place, (text, grade) in found.items() if not grade}:
         place, text = next(iter(ports.items()))
-        yield Finding("DDP602", f"{text}: a second run on this machine, or another launcher, fails or hangs", place)
+        text += ": a second run on this machine, or another launcher, fails or hangs"
+        yield Finding("DDP602", text + ("; for this the ranks never met" if never_met(run) else ""), place)
     elif found:
         place, (text, grade) = next(iter(found.items()))
         yield Finding("DDP602", f"{text}: on several machines it is another's", place, grade)
+
+
+def never_met(run: Run) -> bool:
+    """Tell whether no rank came out of `init_process_group`: it hung, or failed for the network."""
+    calls = [(rank, event["number"]) for rank, event in run.all("call") if event["name"] == "init_process_group"]
+    errors = {(rank, event["number"]): event.get("error", "") for rank, event in run.all("done")}
+    late = [errors[call].startswith("Dist") if call in errors else bool(run.hang) for call in calls]
+    return any(late) and not list(run.all("initialized"))
 
 
 def own_address(event: dict, launch: dict) -> tuple[str, str] | None:

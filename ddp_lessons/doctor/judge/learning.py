@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ddp_lessons.doctor.finding import Code, Finding
 from ddp_lessons.doctor.journal import Run
+from ddp_lessons.doctor.judge import gradients
 from ddp_lessons.doctor.judge.moments import among, place
 
 LESSON = "lesson1_single_card"
@@ -15,7 +16,7 @@ CODES = {
     "DDP703": Code("fault", "no gradient comes", "give the optimizer the parameters of the model that is used", LESSON),
     "DDP704": Code("fault", "weights never change", "look at the learning rate, and at what a step does", LESSON),
     "DDP705": Code("fault", "no step is taken", "call the optimizer's step() after backward()", LESSON),
-}
+} | gradients.CODES
 ENOUGH = 3  # steps that prove something
 
 
@@ -44,13 +45,17 @@ def of_optimizer(run: Run, rank: int, optimizer: int) -> Finding | None:
     if all(one["none"] for one in steps):
         if len(prints(steps)) > 1:
             return None  # a closure's gradients are gone again
+        if lost := gradients.cleared(run, rank, optimizer, "had no gradient") or gradients.no_way(run, rank, optimizer):
+            return lost
         text = f"at all {count} steps no parameter of the optimizer had a gradient"
         return Finding("DDP703", text, place(made[0]) if made else at)
     if all(one["zero"] for one in steps):
+        if lost := gradients.cleared(run, rank, optimizer, "had none but zeros"):
+            return lost
         return Finding("DDP701", f"at all {count} steps every gradient was exactly zero", at)
     if not steps[-1]["finite"]:
         return not_finite(run, rank, steps)
-    return still(run, rank, steps, place(made[0]) if made else at)
+    return still(run, rank, steps, made)
 
 
 def merged(events: list[dict]) -> list[dict]:
@@ -87,16 +92,19 @@ def not_finite(run: Run, rank: int, steps: list[dict]) -> Finding | None:
     return Finding("DDP702", text, place(steps[first]))
 
 
-def still(run: Run, rank: int, steps: list[dict], made: tuple | None) -> Finding | None:
+def still(run: Run, rank: int, steps: list[dict], made: list[dict]) -> Finding | None:
     """Return that the weights never changed, on steps that were looked at."""
     if len([one for one in steps if looked_at(one)]) < ENOUGH or len(prints(steps)) > 1:
         return None
     rates = [group.get("lr") for one in steps for group in one.get("hyper", [])]
     zero = all(rate == 0 for rate in rates) and bool(rates)
     limit = zero and any(end["how"] == "limit" for end in run.of("end")[rank])  # it may rise later
+    given = [group["lr"] for one in made for group in one.get("hyper", []) if group.get("lr")]
     why = "its learning rate was 0" if zero else "gradients were not zero"
+    if zero and given:
+        why = f"its learning rate was {given[0]:g} when it was made, and 0 at its steps, as a scheduler may set it"
     text = f"{len(steps)} steps changed no weight, to the last bit: {why}"
-    return Finding("DDP704", text, made if zero else place(steps[0]), "suspect" if limit else "")
+    return Finding("DDP704", text, place((made or steps)[0] if zero else steps[0]), "suspect" if limit else "")
 
 
 def without_steps(run: Run) -> Iterator[Finding]:

@@ -91,15 +91,24 @@ def variables(frame: FrameType, tensor: torch.Tensor) -> dict[str, object]:
     """
     found, here = {}, frame.f_locals
     values = list(here.items())
-    dicts = [value for _, value in values if type(value) is dict and value is not frame.f_globals]
+    dicts = [value for _, value in values if issubclass(type(value), dict) and value is not frame.f_globals]
     for name, value in values:
         if type(value) is str and len(value) <= SHORT and not name.startswith("__"):
-            found[name] = [value] if any(value in one for one in dicts) else value
+            found[name] = [value] if any(has(one, value, tensor) for one in dicts) else value
         elif isinstance(value, torch.nn.Parameter) and id(value) in numbers and is_part(value, tensor):
             found["parameter"] = numbers[id(value)]
     if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(here) is dict:
         here.clear()  # this copy of a function's variables would keep them alive
     return found
+
+
+def has(named: dict, key: str, tensor: torch.Tensor) -> bool:
+    """Tell whether a key is a dict's; of a dict of a class of its own, also that its value is the tensor's."""
+    if type(named) is dict or not dict.__contains__(named, key):
+        return type(named) is dict and key in named
+    value = dict.__getitem__(named, key)
+    one_number = tensor.numel() == 1 and tensor.device.type == "cpu" and isinstance(value, int | float)
+    return value is tensor or (one_number and value != 0 and tensor.new_tensor(value).item() == tensor.item())
 
 
 def is_part(parameter: torch.nn.Parameter, tensor: torch.Tensor) -> bool:

@@ -73,6 +73,11 @@ class Files:
         if folder == -1:
             self.touch("remove", path)
 
+    def emptied(self, path: object, folder: int | None = None) -> None:
+        """Note that a folder is removed, with all that is in it."""
+        if folder is None:
+            self.touch("remove", path)
+
     def made(self, path: object, mode: int, folder: int = -1) -> None:
         """Note that a folder is made."""
         if folder == -1:
@@ -111,7 +116,7 @@ def install(journal: Journal, limit: int | None) -> None:
     """Lay the instrument on."""
     files = Files(journal)
     about = {"open": files.opened, "os.rename": files.moved, "os.remove": files.removed, "os.mkdir": files.made}
-    about |= {"fcntl.flock": files.locked, "fcntl.lockf": files.locked}
+    about |= {"shutil.rmtree": files.emptied, "fcntl.flock": files.locked, "fcntl.lockf": files.locked}
     about = {event: journal.safely(function) for event, function in about.items()}
 
     def hook(event: str, arguments: tuple) -> None:

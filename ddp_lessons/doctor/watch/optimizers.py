@@ -46,7 +46,8 @@ class Steps:
     def made(self, optimizer: Optimizer) -> None:
         """Note an optimizer that has just been made."""
         if not self.running:
-            self.journal.note("optimizer", optimizer=self.number(optimizer), kind=type(optimizer).__name__)
+            number, kind = self.number(optimizer), type(optimizer).__name__
+            self.journal.note("optimizer", optimizer=number, kind=kind, hyper=hyper(optimizer))
 
     def before(self, optimizer: Optimizer, args: tuple, kwargs: dict) -> None:
         """Note a step that is about to be taken."""

@@ -2,14 +2,15 @@
 
 Events:
 `wrap`: a model is wrapped; `model` is its number. `names`, `trainable`, `shapes`, `params` (fingerprints) of its
-    parameters, `ignored` (names that it leaves alone), `buffers` (names) and `statistics` (those of them that a batch
+    parameters, `ignored` (names that it leaves alone), `drawn` (those of
+    them whose numbers are not all one), `buffers` (names) and `statistics` (those of them that a batch
     norm keeps), `ranks` (that share it).
 `altered`: a `model` is not as when it was wrapped: `how`, for each such parameter; has it `hooks` of its own.
 `forward`: a wrapper is called. `model`, `grad` (is autograd on), `training`, `sync` (its backward will reduce);
     `params` (fingerprints, where no optimizer steps with them), `buffers` (fingerprints).
 `backward`: of a `loss`; `models` are the wrappers whose gradients it reduces.
 `reduced`: it has done so. `model`, `grads` (fingerprints).
-`optimizer`: an optimizer is made. `optimizer` is its number.
+`optimizer`: an optimizer is made. `optimizer` is its number, `hyper` as in `step`.
 `holds`: the parameters of an `optimizer`: `names` (pairs of a wrapper's number, or None, and a name), `shapes`.
 `step`: an optimizer is about to step. `optimizer`; `zero`, `finite`: are all its gradients so; `none`: it has none;
     `hyper`, where it is new: learning rate and the like; `params`, `grads`, `state`: fingerprints; `exchanged`: how

@@ -1,5 +1,6 @@
 """What is noted of one wrapper: what it was made of, and fingerprints of what it holds. See `training.py`."""
 
+import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
@@ -41,6 +42,7 @@ class Wrapped:
         """Note that it has been made."""
         norms = [f"{name}." for name, one in self.wrapper.module.named_modules() if isinstance(one, BATCH_NORMS)]
         buffers = list(self.buffers())
+        others = [pair for pair in self.wrapper.module.named_parameters() if pair[0] in self.ignored]
         self.journal.note(
             "wrap",
             model=self.model,
@@ -49,6 +51,7 @@ class Wrapped:
             params=[fingerprint(one) for one in self.made_of.values()],
             shapes=[list(one.shape) for one in self.made_of.values()],
             ignored=sorted(self.ignored),
+            drawn=[name for name, one in others if varies(one)],
             buffers=buffers,
             statistics=[name for name in buffers if name.startswith(tuple(norms)) or "." in norms],
             ranks=dist.get_process_group_ranks(self.wrapper.process_group),
@@ -93,6 +96,11 @@ class Wrapped:
         values = {name: some_values(tensor) for name, tensor in (tensors | self.buffers()).items()}
         prints = [fingerprint(tensor) for tensor in tensors.values()]
         self.journal.note("final", model=self.model, values=values, finite=finite, params=prints, place=None)
+
+
+def varies(tensor: torch.Tensor) -> bool:
+    """Tell whether a tensor's numbers are not all the same, as those are that it was made with to begin at 0 or 1."""
+    return is_plain(tensor) and tensor.numel() > 0 and not bool((tensor == tensor.reshape(-1)[0]).all())
 
 
 BATCH_NORMS = nn.modules.batchnorm._NormBase
