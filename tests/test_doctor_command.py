@@ -46,7 +46,7 @@ def test_a_fault_has_a_place_a_code_a_sentence_a_remedy_and_a_lesson():
     assert first.startswith(f"{FAULTY.relative_to(ROOT)}:{line}: DDP701 fault: at all 5 steps every gradient was")
     assert mend.startswith("    mend:  ") and learn == "    learn: notebooks/lesson1_single_card.ipynb"
     assert last == "2 ranks, 5 steps: 1 fault, 0 suspects, 0 notes."
-    assert looked.startswith("Looked at: 1 wrapped model, 1 optimizer, 6 calls among ranks, 0 passes over data, ")
+    assert looked.startswith("Looked at: 1 wrapped model, 1 optimizer, 7 calls among ranks, 0 passes over data, ")
     assert (ended.returncode, ended.stderr) == (1, "")
 
 
@@ -81,7 +81,7 @@ def test_codes_are_chosen_by_how_they_begin(options, code):
         (["--limit-steps", "0", FAULTY], "numbers above 0"),
         (["--timeout", "-1", FAULTY], "numbers above 0"),
         (["--ignore", "DDP9", FAULTY], "no code begins with 'DDP9'"),
-        ([], "required: script"),
+        ([], "there is no script: give one"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_a_sentence(capsys, options, sentence):

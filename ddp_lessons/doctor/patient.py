@@ -1,6 +1,5 @@
 """A script that is looked at, running on real ranks under torchrun: until it ends, hangs, or is late."""
 
-import signal
 import sys
 import tempfile
 import time
@@ -10,9 +9,9 @@ from pathlib import Path
 from ddp_lessons.doctor.finding import where
 from ddp_lessons.doctor.hang import hangs
 from ddp_lessons.doctor.journal import Run, is_readers, last_event, read
-from ddp_lessons.doctor.judge.launch import unfit
+from ddp_lessons.doctor.outcome import why_ended
 from ddp_lessons.workbench.processes import held_back
-from ddp_lessons.workbench.program import FAILED, Program
+from ddp_lessons.workbench.program import Program
 from ddp_lessons.workbench.torchrun import torchrun_command
 
 TICK = 0.5  # seconds between two looks for a hang
@@ -84,30 +83,3 @@ def examine(
         if stops:
             raise Interrupted(stops[0])
         return run, why_ended(patient, run)
-
-
-def why_ended(patient: Patient, run: Run) -> str:
-    """Say in a sentence why a script did not end by itself, or not well; nothing if it did."""
-    if patient.hang:
-        return f"it hung and was ended: {patient.hang}"
-    if patient.broken_off:
-        return f"it was ended, {patient.broken_off}: {patient.where()}"
-    if reason := unfit(run):
-        return reason
-    for rank, end in sorted(run.all("end"), key=lambda one: one[1]["at"]):
-        if end["how"] == "error":
-            return f"rank {rank} failed: {end['error']}" + (f", {where(end['place'])}" if end["place"] else "")
-        if end["how"] == "exit" and end["code"]:
-            said = end["text"] or patient.said().get(rank, "")
-            return f"rank {rank} ended with exit code {end['code']}: {last_line(said)}"
-    if patient.process.returncode:
-        found = FAILED.search(patient.launcher_said())
-        code, rank = map(int, found.groups()) if found else (patient.process.returncode, 0)
-        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        return f"rank {rank} {how}" if found else f"torchrun {how}: {last_line(patient.launcher_said())}"
-    return ""
-
-
-def last_line(text: str) -> str:
-    """Return the last line of a text."""
-    return (text.strip().splitlines() or [""])[-1]
