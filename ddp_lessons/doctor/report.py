@@ -43,10 +43,9 @@ def looked_at(run: Run) -> str:
         "optimizer": len(run.of("optimizer")[0]),
         "call among ranks": len(run.of("call")[0]),
         "pass over data": len(list(run.all("pass"))),
-        "file read or written": len({event["path"] for _, event in run.all("file")}),
     }
     seen = ", ".join(many(count, name) for name, count in counts.items())
-    return f"{seen}; weights at {many(compared, 'step')}; how the ranks begin, print and end"
+    return f"{seen}; weights at {many(compared, 'step')}; files; how the ranks begin, print and end"
 
 
 def many(count: int, name: str) -> str:
