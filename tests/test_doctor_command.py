@@ -46,7 +46,7 @@ def test_a_fault_has_a_place_a_code_a_sentence_a_remedy_and_a_lesson():
     assert first.startswith(f"{FAULTY.relative_to(ROOT)}:{line}: DDP701 fault: at all 5 steps every gradient was")
     assert mend.startswith("    mend:  ") and learn == "    learn: notebooks/lesson1_single_card.ipynb"
     assert last == "2 ranks, 5 steps: 1 fault, 0 suspects, 0 notes."
-    assert looked.startswith("Looked at: 1 wrapped model, 1 optimizer, 7 calls among ranks, 0 passes over data, ")
+    assert looked.startswith("Looked at: 1 wrapped model, 1 optimizer, 7 calls among ranks, 0 passes over data; ")
     assert (ended.returncode, ended.stderr) == (1, "")
 
 

@@ -24,7 +24,7 @@ def soon(monkeypatch):
 def looked_at(tmp_path, text, begin=BEGIN, **more):
     """Return the run of a script that begins as all do, whose first line of its own is number 8."""
     script = tmp_path / "script.py"
-    script.write_text(begin + "#\n" + text)
+    script.write_text(f"{begin}#\n{text}\ndist.destroy_process_group()\n")
     return examined(script, **more)
 
 

@@ -23,6 +23,7 @@ class Look:
     computed: float = 0
     since: float = 0
     processes: dict[int, psutil.Process | None] = field(default_factory=dict)
+    gone: set[int] = field(default_factory=set)  # the ranks whose process had ended when it was first looked for
 
 
 looks: dict[Path, Look] = {}
@@ -38,7 +39,8 @@ def hangs(folder: Path, ranks: int) -> str:
     if now < look.since + STILL or not all(sizes):
         return ""
     events = {rank: list(tail(file)) for rank, file in enumerate(files)}
-    running = {rank: events[rank] for rank in events if not has_ended(events[rank], look.processes.get(rank))}
+    left = look.gone | {rank for rank in events if has_ended(events[rank], look.processes.get(rank))}
+    running = {rank: those for rank, those in events.items() if rank not in left}
     calls = {rank: open_call(those) for rank, those in running.items()}
     limited = any(event.get("how") == "limit" for those in events.values() for event in those)
     if not calls or limited or not all(calls.values()):
@@ -91,8 +93,11 @@ def has_ended(events: list[dict], process: psutil.Process | None) -> bool:
 def process_of(look: Look, file: Path, rank: int) -> psutil.Process | None:
     """Return a rank's process, which its first event names."""
     if look.processes.get(rank) is None and file.exists():
-        with contextlib.suppress(ValueError, KeyError, psutil.Error), open(file, "rb") as lines:
-            look.processes[rank] = psutil.Process(json.loads(lines.readline())["process"])
+        try:
+            with contextlib.suppress(ValueError, KeyError), open(file, "rb") as lines:
+                look.processes[rank] = psutil.Process(json.loads(lines.readline())["process"])
+        except psutil.NoSuchProcess:
+            look.gone.add(rank)
     return look.processes.get(rank)
 
 
