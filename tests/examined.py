@@ -35,7 +35,7 @@ def examined(script: Path, *arguments: str, ranks: int = 2, limit: int | None = 
             for process in processes:
                 process.kill()
                 process.join()
-        run = read(Path(notes), ranks, script=str(script), limit=limit, hang=hang)
+        run = read(Path(notes), ranks, script=str(script), hang=hang)
     failed = [(event["instrument"], event["error"]) for _, event in run.all("failed")]
     assert not failed, f"an instrument failed: {failed[:3]}"
     return run
@@ -84,3 +84,13 @@ def heard(run: Run) -> list[tuple[str, int | None]]:
     """Return the faults and suspects that were found, as (code, line)."""
     found = [one for one in findings(run) if grade(one) != "note"]
     return sorted((one.code, one.place and one.place[1]) for one in found)
+
+
+def hears_what_it_should(script: Path, ranks: int = 2) -> None:
+    """Assert that a script hears what its comments say; a sound one hears nothing, and came to its end."""
+    sound, run = script.stem.startswith("sound"), examined(script, ranks=ranks)
+    assert bool(expected(script)) is not sound
+    assert heard(run) == expected(script), [one.text for one in run.found]
+    if sound:
+        assert {end["how"] for _, end in run.all("end")} <= {"done", "exit"} and not run.hang
+        assert len(list(run.all("end"))) == ranks

@@ -117,7 +117,7 @@ def test_a_script_that_crashes_on_a_rank_gives_the_reason(doctor):
 
 def test_a_script_that_exits_with_a_text_gives_it_once(doctor):
     ended = doctor(f"import sys\n{JOIN}if rank == 1:\n    sys.exit('no such folder')\ndist.barrier(){LEAVE}")
-    assert ended.stdout.splitlines()[-1].endswith("rank 1 ended with exit code 1: no such folder")
+    assert ended.stdout.splitlines()[-1].endswith("rank 1 failed with exit code 1: no such folder")
     assert ended.returncode == 2
 
 

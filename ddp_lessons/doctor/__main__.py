@@ -36,7 +36,6 @@ def main() -> int:
 
 def report_on(args: argparse.Namespace) -> int:
     """Run a script, print what is wrong with it, and return the exit code."""
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""
     to = sys.stderr if args.json else sys.stdout
     hear = (lambda line: print(line, end="", file=to, flush=True)) if args.show_output else (lambda line: None)
     try:

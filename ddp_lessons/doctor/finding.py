@@ -34,3 +34,14 @@ def where(place: Sequence) -> str:
     """Return "file:line", relative to the current folder where that is shorter."""
     file, line = place
     return f"{min(file, os.path.relpath(file), key=len)}:{line}"
+
+
+def place_of(event: dict | None) -> tuple | None:
+    """Return the place of an event as findings have it; None where it has none."""
+    return tuple(event["place"]) if event and event.get("place") else None
+
+
+def named(ranks: Sequence[int]) -> str:
+    """Return "rank 2", or "ranks 0, 1 and 2"."""
+    *others, last = map(str, ranks)
+    return f"ranks {', '.join(others)} and {last}" if others else f"rank {last}"

@@ -67,12 +67,11 @@ class Journal:
 class Run:
     """All that was noted of a run: for each rank its events, in order.
 
-    `limit` is after how many optimizer steps it was to end, or None; `hang` says how it hung, if it did.
+    `hang` says how it hung, if it did.
     """
 
     ranks: dict[int, list[dict]]
     script: str = ""
-    limit: int | None = None
     hang: str = ""
     found: list = field(default_factory=list)  # findings so far: a judge may keep quiet about a consequence
 

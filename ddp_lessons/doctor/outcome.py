@@ -1,13 +1,13 @@
 """How a script that was looked at came to its end, in a sentence."""
 
 import re
-import signal
 from collections.abc import Iterator
 
 from ddp_lessons.doctor.finding import where
 from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge.calls import ending, is_consequence
 from ddp_lessons.doctor.judge.launch import unfit
+from ddp_lessons.workbench.launch import ended, last_line
 from ddp_lessons.workbench.program import FAILED, Program
 
 LONGEST = 200  # characters of a message
@@ -18,8 +18,7 @@ def why_ended(program: Program, run: Run) -> str:
     if run.hang:
         return f"it hung and was ended: {run.hang}"
     if program.broken_off:
-        why = program.broken_off.replace("timeout=", "--timeout").replace(" (stuck= allows more)", "")
-        return f"it was ended, {why}: {program.where()}"
+        return f"it was ended, {program.broken_off}: {program.where()}"
     failed = sorted(run.all("end"), key=lambda one: one[1]["at"])
     own = [one for one in failed if not is_consequence(one[1].get("error", ""))]
     causes = [unfit(run), *told(program, own), *killed(program, run), *told(program, failed), *left(run)]
@@ -32,8 +31,8 @@ def told(program: Program, ends: list[tuple[int, dict]]) -> Iterator[str]:
         if end["how"] == "error":
             yield f"rank {rank} failed: {in_a_line(end['error'])}{', ' + where(end['place']) if end['place'] else ''}"
         elif end["how"] == "exit" and end["code"]:
-            said = in_a_line(end["text"] or (program.said().get(rank, "").strip().splitlines() or [""])[-1])
-            yield f"rank {rank} ended with exit code {end['code']}" + f": {said}" * bool(said)
+            said = in_a_line(end["text"] or last_line(program.said().get(rank, "")))
+            yield f"rank {rank} {ended(end['code'])}" + f": {said}" * bool(said)
 
 
 def killed(program: Program, run: Run) -> Iterator[str]:
@@ -44,7 +43,7 @@ def killed(program: Program, run: Run) -> Iterator[str]:
         if code < 0 and ending(run, rank).get("how") != "done":  # gloo's threads abort now and then as Python leaves
             yield f"rank {rank} {ended(code)}"
     elif code:
-        said = in_a_line((program.launcher_said().strip().splitlines() or [""])[-1])
+        said = in_a_line(last_line(program.launcher_said()))
         yield f"torchrun {ended(code)}" + f": {said}" * bool(said)
 
 
@@ -53,11 +52,6 @@ def left(run: Run) -> Iterator[str]:
     for rank in run.ranks:
         if not ending(run, rank):
             yield f"rank {rank} left at once, as by os._exit: what it would have done at its end was not seen"
-
-
-def ended(code: int) -> str:
-    """Say how a process ended, from its exit code."""
-    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
 
 def in_a_line(text: str) -> str:

@@ -27,6 +27,8 @@ class Patient(Program):
     """The processes of a script that is looked at, and what its ranks have written down so far."""
 
     readers, line = staticmethod(is_readers), "{file}, line"
+    late = "not done after {:g} s (--timeout allows more)"
+    idle = "nothing printed or computed for {:g} s"
 
     def __init__(self, script: str, arguments: Sequence[str], ranks: int, limit: int | None, folder: Path):
         torchrun = ["-m", "torch.distributed.run", *torchrun_command(ranks)[1:]]
@@ -34,6 +36,9 @@ class Patient(Program):
         self.folder, self.ranks, self.hang, self.place = folder, ranks, "", None
         self.begun = self.seen = time.monotonic()
         super().__init__([*torchrun, *ours, script, *arguments], Path.cwd())
+
+    def _environment(self, threads: int) -> dict[str, str]:
+        return super()._environment(threads) | {"CUDA_VISIBLE_DEVICES": ""}  # the ranks are this machine's CPU's
 
     def _watch(self, deadline: float, late: str, stuck: float, stops: Sequence[int]) -> None:
         super()._watch(deadline, late, stuck, stops)
@@ -43,7 +48,6 @@ class Patient(Program):
             if why := hangs(self.folder, self.ranks):
                 self.hang = why
                 self.break_off("hangs")
-
 
     def tell(self) -> None:
         """Say on a terminal how far rank 0 is, in a line that the next one, or the report, takes the place of."""
@@ -79,7 +83,7 @@ def examine(
                 hear(line)
         finally:
             patient.end()
-        run = read(Path(folder), ranks, script=script, limit=limit, hang=patient.hang)
+        run = read(Path(folder), ranks, script=script, hang=patient.hang)
         if stops:
             raise Interrupted(stops[0])
         return run, why_ended(patient, run)

@@ -18,11 +18,11 @@ def watch(folder: Path, limit: int | None, script: str, arguments: list[str]) ->
     """Run a script as the main module, and write down what it does; `limit` is after how many steps it ends.
 
     Events: `begin`; `end` with `how` ("done", "limit", "exit" with its `code`, a number, and the `text` that it prints,
-    "error" with `error` and `trace`), whose place is the line that failed or exited; `left`, at the very end, with
+    "error" with `error`), whose place is the line that failed or exited; `left`, at the very end, with
     `joined`: whether it is still in a group.
     """
     journal = Journal(folder, int(os.environ["RANK"]))
-    journal.note("begin", script=script, size=int(os.environ["WORLD_SIZE"]), process=os.getpid())
+    journal.note("begin", process=os.getpid())
     atexit.register(lambda: journal.note("left", joined=dist.is_initialized()))  # after those of the script
     sys.argv = [script, *arguments]
     sys.path[0] = os.path.dirname(os.path.abspath(script))
@@ -39,7 +39,7 @@ def watch(folder: Path, limit: int | None, script: str, arguments: list[str]) ->
         raise
     except BaseException as error:
         text = f"{type(error).__name__}: {error}"
-        journal.note("end", how="error", error=text, trace=traceback.format_exc(), place=raised_at(error))
+        journal.note("end", how="error", error=text, place=raised_at(error))
         raise
     journal.note("end", how="done")
 

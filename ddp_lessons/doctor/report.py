@@ -38,20 +38,18 @@ def length(run: Run) -> str:
 def looked_at(run: Run) -> str:
     """Say what of the run was compared between ranks."""
     compared = sum("params" in event for event in run.of("step")[0])
-    counts = {
-        "wrapped model": len(run.of("wrap")[0]),
-        "optimizer": len(run.of("optimizer")[0]),
-        "call among ranks": len(run.of("call")[0]),
-        "pass over data": len(list(run.all("pass"))),
-    }
-    seen = ", ".join(many(count, name) for name, count in counts.items())
-    return f"{seen}; weights at {many(compared, 'step')}; files; how the ranks begin, print and end"
+    seen = [
+        many(len(run.of("wrap")[0]), "wrapped model"),
+        many(len(run.of("optimizer")[0]), "optimizer"),
+        many(len(run.of("call")[0]), "call") + " among ranks",
+        many(len(list(run.all("pass"))), "pass") + " over data",
+    ]
+    return f"{', '.join(seen)}; weights at {many(compared, 'step')}; files; how the ranks begin, print and end"
 
 
-def many(count: int, name: str) -> str:
-    """Return "1 step", "2 steps", "2 passes over data", "2 calls among ranks"."""
-    noun, space, more = name.partition(" ") if not name.startswith("wrapped") else (name, "", "")
-    return f"{count} {noun}{'' if count == 1 else 'es' if noun.endswith('s') else 's'}{space}{more}"
+def many(count: int, noun: str) -> str:
+    """Return "1 step", "2 steps", "2 passes"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
 def as_json(run: Run, findings: list[Finding], why: str) -> str:
@@ -60,6 +58,6 @@ def as_json(run: Run, findings: list[Finding], why: str) -> str:
     for one in findings:
         code, (file, line) = CODES[one.code], one.place or (None, None)
         about = {"code": one.code, "grade": grade(one), "file": file, "line": line, "text": one.text}
-        found.append(about | {"mend": code.mend, "lesson": code.lesson})
+        found.append(about | {"title": code.title, "mend": code.mend, "lesson": code.lesson})
     whole = {"script": run.script, "ranks": len(run.ranks), "steps": run.steps, "failed": why or None}
     return json.dumps(whole | {"findings": found}, indent=1)

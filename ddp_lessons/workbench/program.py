@@ -33,10 +33,13 @@ LONGEST = 1 << 20  # bytes of a line that has not ended: then it is yielded in p
 class Program:
     """Python with some arguments, on one thread a process; what each rank says on stderr is kept apart.
 
-    `readers(file)` tells the reader's own code from the libraries', and `line` is what a line of it is called.
+    `readers(file)` tells the reader's own code from the libraries', and `line` is what a line of it is called; `late`
+    and `idle` say that it was ended at a time-out.
     """
 
     line = "line"
+    late = "not done after {:g} s (timeout= allows more)"
+    idle = "nothing printed or computed for {:g} s (stuck= allows more)"
 
     def __init__(self, arguments: list[str], folder: Path, threads: int = 1):
         self.torchrun = arguments[0] == "-m"  # or a script, alone
@@ -93,7 +96,7 @@ class Program:
                         self.process.wait(TICK)
             elif ended:  # something that it has left behind holds its stdout
                 break
-            self._watch(deadline, f"not done after {timeout:g} s (timeout= allows more)", stuck, stops)
+            self._watch(deadline, self.late.format(timeout), stuck, stops)
         if line:
             yield line.decode(errors="replace")
 
@@ -105,7 +108,7 @@ class Program:
         elif time.monotonic() > deadline:
             self.break_off(late)
         elif self._idle_for(stuck):
-            self.break_off(f"nothing printed or computed for {stuck:g} s (stuck= allows more)")
+            self.break_off(self.idle.format(stuck))
         elif self.process.poll() is not None:
             kill(self.processes())  # it was killed, and its ranks still print
         elif "closing signal" in self.launcher_said():  # one has failed, and torchrun would give the others 30 s

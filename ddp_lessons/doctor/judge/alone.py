@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterator
 
-from ddp_lessons.doctor.finding import Code, Finding
+from ddp_lessons.doctor.finding import Code, Finding, named, place_of
 from ddp_lessons.doctor.journal import Run
-from ddp_lessons.doctor.judge.moments import Moment, among, apart, differ, of_optimizer, place
+from ddp_lessons.doctor.judge.moments import Moment, apart, differ, of_optimizer
 
 LESSON = "lesson4_ddp"
 CODES = {
@@ -98,7 +98,7 @@ class Hand:
     def averaging(self) -> tuple | None:
         """Return the line at which most is exchanged between steps, or else the step's."""
         calls = [one for one in self.calls[self.ranks[0]] if math.prod(one.get("shape", [])) > SMALL]
-        return place(calls[-1]) if calls else self.steps[0].place()
+        return place_of(calls[-1]) if calls else self.steps[0].place()
 
 
 def weights(hand: Hand) -> Iterator[Finding]:
@@ -131,7 +131,7 @@ def lonely(hand: Hand, name: str, begun: list[str]) -> Iterator[Finding]:
     after = [e for e in hand.run.ranks[last[0]][last[1] :] if e["what"] == "call" and e["name"] != "barrier"]
     gathered = any(math.prod(one.get("shape", [SMALL + 1])) > SMALL for one in after)
     what = "single numbers only" if hand.exchanged() else "nothing"
-    text = f"{among(hand.ranks)} took {hand.steps[-1].step} steps and exchanged {what} between them; {name} differs"
+    text = f"{named(hand.ranks)} took {hand.steps[-1].step} steps and exchanged {what} between them; {name} differs"
     early = any(end["how"] == "limit" for _, end in hand.run.all("end"))
     meant = not hand.same_numbers() or (begun and gathered)
     few = hand.steps[-1].step < PERIOD
@@ -147,8 +147,9 @@ def beside(hand: Hand, name: str, begun: list[str]) -> Iterator[Finding]:
     if (told and own) or not any(not all(seen) for seen in hand.gradients().values()):
         return
     is_in = f"{bare} is left out by the wrapper, as it was told," if told else f"{name} is in no wrapper,"
-    text = f"{is_in} and each of {among(hand.ranks)} trains its own"
-    yield hand.finding("DDP123", text, name, place(told[0]) if told else hand.steps[0].place(), "note" if begun else "")
+    text = f"{is_in} and each of {named(hand.ranks)} trains its own"
+    at = place_of(told[0]) if told else hand.steps[0].place()
+    yield hand.finding("DDP123", text, name, at, "note" if begun else "")
 
 
 def by_hand(hand: Hand, name: str, begun: list[str]) -> Iterator[Finding]:
@@ -157,7 +158,7 @@ def by_hand(hand: Hand, name: str, begun: list[str]) -> Iterator[Finding]:
     never, always = ([n for n, seen in equal.items() if test(seen)] for test in (lambda s: not any(s), all))
     if equal and len(always) == len(equal):
         if begun:
-            text = f"gradients are averaged, but {begun[0]} was not the same on {among(hand.ranks)} at the first step"
+            text = f"gradients are averaged, but {begun[0]} was not the same on {named(hand.ranks)} at the first step"
             yield hand.finding("DDP122", text, begun[0], hand.steps[0].place())
     elif begun:
         return  # each rank may have another part of one model

@@ -7,7 +7,6 @@ from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge import source
 
 PAIRS = {"send", "recv", "isend", "irecv", "send_object_list", "recv_object_list"}
-SAME_COUNT = {"all_reduce", "broadcast", "reduce"}  # as many numbers, in whatever shape
 ALONE = ["Connection closed", "Connection reset", "Broken pipe", "imed out", "Timeout", "failed to pass", "by peer"]
 
 
@@ -179,9 +178,3 @@ def open_call(run: Run, rank: int) -> Call | None:
 def visited(calls: list[Call], index: int) -> Iterator[tuple]:
     """Yield the spots of the calls before a number."""
     return (call.spot for call in calls[:index])
-
-
-def named(ranks: list[int]) -> str:
-    """Return "rank 1", "ranks 1 and 2", …."""
-    *most, last = map(str, ranks)
-    return f"ranks {', '.join(most)} and {last}" if most else f"rank {last}"

@@ -1,7 +1,8 @@
 """Why parameters of a wrapper that were equal are so no longer: read from what happened on each rank in between."""
 
+from ddp_lessons.doctor.finding import named, place_of
 from ddp_lessons.doctor.judge.case import Case
-from ddp_lessons.doctor.judge.moments import among, differ, pairs, place
+from ddp_lessons.doctor.judge.moments import differ, pairs
 
 Cause = tuple[str, str, tuple | None]  # a code, what happened, and where
 
@@ -23,14 +24,14 @@ def edited(case: Case) -> Cause:
     loads = [event for _, event in case.all("restored")]
     name, now = case.moment.differ()[0], case.moment
     if loads:
-        return "DDP107", "since weights were loaded after wrapping, not the same on all of them", place(loads[0])
+        return "DDP107", "since weights were loaded after wrapping, not the same on all of them", place_of(loads[0])
     if not case.before:
         return "DDP107", "and they never were", now.place()
     changed = [rank for rank in case.ranks if case.before.prints.get(rank, {}).get(name) != now.prints[rank][name]]
     rank = changed[0] if changed else case.ranks[0]
     lines = [one.place(rank)[1] if rank in one.events and one.place(rank) else "?" for one in (case.before, now)]
     between = f"between lines {lines[0]} and {lines[1]}" if lines[0] != lines[1] else f"after line {lines[0]}"
-    text = f"since {among(changed or case.ranks)} changed it {between}, without a step"
+    text = f"since {named(changed or case.ranks)} changed it {between}, without a step"
     return "DDP107", text, case.before.place(rank)
 
 
@@ -55,7 +56,7 @@ def altered(case: Case) -> Cause | None:
                 names = [name for name in case.moment.differ() if name in event["how"]]
                 if names:
                     how = event["how"][names[0]]
-                    return "DDP102", f"since it was {how} after its model was wrapped", place(case.wraps[rank])
+                    return "DDP102", f"since it was {how} after its model was wrapped", place_of(case.wraps[rank])
                 break
     return None
 
@@ -65,7 +66,8 @@ def raw(case: Case) -> Cause | None:
     calls = list(case.all("raw"))
     if not calls or (all(case.reducing(rank) for rank in case.ranks) and not differ(case.gradients())):
         return None
-    return "DDP101", "since the module was called, not its wrapper, which so reduced no gradients", place(calls[0][1])
+    text = "since the module was called, not its wrapper, which so reduced no gradients"
+    return "DDP101", text, place_of(calls[0][1])
 
 
 def unsynced(case: Case) -> Cause | None:
@@ -76,7 +78,7 @@ def unsynced(case: Case) -> Cause | None:
             events = case.run.ranks[rank][: case.moment.at[rank]]
             contexts = [e for e in events if e["what"] == "no_sync" and e["model"] == case.model]
             text = "since its last forward before the step was in no_sync, so that gradients were not reduced"
-            return "DDP103", text, place(contexts[-1] if contexts else forwards[-1])
+            return "DDP103", text, place_of(contexts[-1] if contexts else forwards[-1])
     return None
 
 
@@ -86,7 +88,7 @@ def elsewhere(case: Case) -> Cause | None:
         return None
     grads = [event for _, event in case.all("grad")]
     how = "torch.autograd.grad, past which the wrapper reduces nothing" if grads else "no backward through the wrapper"
-    return "DDP104", f"since the gradients come from {how}", place(grads[0]) if grads else case.moment.place()
+    return "DDP104", f"since the gradients come from {how}", place_of(grads[0]) if grads else case.moment.place()
 
 
 def afterwards(case: Case) -> Cause | None:
@@ -110,7 +112,7 @@ def unfinished(case: Case) -> Cause | None:
         missing = [n for n, g in zip(wrap["names"], grads, strict=False) if g < 2 and n in wrap["trainable"]]
         if missing:
             text = f"since {missing[0]} had no part in the loss on rank {rank}, and the wrapper waited for its gradient"
-            return "DDP109", text, [place(e) for r, e in case.all("backward") if r == rank][-1]
+            return "DDP109", text, [place_of(e) for r, e in case.all("backward") if r == rank][-1]
     return None
 
 
@@ -126,7 +128,7 @@ def otherwise(case: Case) -> Cause | None:
                     made = [e for e in case.run.of("optimizer")[rank] if e["optimizer"] == case.moment.key[1]]
                     text = f"since rank {case.ranks[0]} stepped with {key} {short(mine[key])}"
                     text = f"{text}, rank {rank} with {short(its.get(key))}"
-                    at = place(made[0]) if made and case.moment.step == 1 else case.before.place()
+                    at = place_of(made[0]) if made and case.moment.step == 1 else case.before.place()
                     return "DDP106", text, at
     states = {event.get("state") for event in case.before.events.values()}
     text = "what their optimizers remember" if len(states) > 1 else "what the step itself did"

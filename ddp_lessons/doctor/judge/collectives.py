@@ -2,19 +2,10 @@
 
 from collections.abc import Iterator
 
-from ddp_lessons.doctor.finding import Code, Finding
+from ddp_lessons.doctor.finding import Code, Finding, named
 from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge import one_rank, pairs, swaps, waits
-from ddp_lessons.doctor.judge.calls import (
-    Call,
-    Difference,
-    ending,
-    excused,
-    first_difference,
-    named,
-    open_call,
-    unlike,
-)
+from ddp_lessons.doctor.judge.calls import Call, Difference, ending, excused, first_difference, open_call, unlike
 
 RANKS, DDP = "lesson2_ranks", "lesson4_ddp"
 SAME = "make the same calls in the same order on every rank"

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from ddp_lessons.doctor.finding import Code, Finding
+from ddp_lessons.doctor.finding import Code, Finding, named, place_of
 from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge import alone
 from ddp_lessons.doctor.judge.case import Case
 from ddp_lessons.doctor.judge.causes import why
-from ddp_lessons.doctor.judge.moments import Moment, among, apart, differ, of_model, place
+from ddp_lessons.doctor.judge.moments import Moment, apart, differ, of_model
 
 LESSON, SCORE = "lesson5_same_answer", "lesson6_score_and_resume"
 CODES = {
@@ -56,7 +56,7 @@ def weights(run: Run, model: int, wraps: dict[int, dict]) -> Iterator[Finding]:
     if at is None or is_aftermath(run, moments, at):
         return
     now, name = moments[at], moments[at].differ()[0]
-    about = f"{name} is not the same on {among(sorted(now.prints))} {when(now)}"
+    about = f"{name} is not the same on {named(sorted(now.prints))} {when(now)}"
     if later := healed(moments[at:], name):
         if not any(event["name"] == "Join" for _, event in run.all("call")):  # in it, steps have other numbers
             yield Finding("DDP112", f"{about}, but is again {when(later)}", now.place())
@@ -117,8 +117,8 @@ def buffers(run: Run, model: int, wraps: dict[int, dict]) -> Iterator[Finding]:
             code = "DDP111" if still and name not in next(iter(wraps.values()))["statistics"] else "DDP110"
             if code not in told:
                 told.add(code)
-                text = f"the buffer {name} is not the same on {among(sorted(wraps))}"
-                yield Finding(code, f"{text}{apart(run, name, sorted(wraps), model=model)}", place(events[0]))
+                text = f"the buffer {name} is not the same on {named(sorted(wraps))}"
+                yield Finding(code, f"{text}{apart(run, name, sorted(wraps), model=model)}", place_of(events[0]))
 
 
 def is_constant(events: list[dict], index: int) -> bool:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from ddp_lessons.doctor.finding import Code, Finding
+from ddp_lessons.doctor.finding import Code, Finding, place_of
 from ddp_lessons.doctor.journal import Run
-from ddp_lessons.doctor.judge.moments import pairs, place
+from ddp_lessons.doctor.judge.moments import pairs
 
 LESSON = "lesson1_single_card"
 CODES = {
@@ -30,7 +30,7 @@ def cleared(run: Run, rank: int, optimizer: int, had: str) -> Finding | None:
     backward, step, _ = known[0]
     at = f" (line {backward['place'][1]})" if backward.get("place") else ""
     text = f"backward{at} left gradients, and at all {len(seen)} steps the optimizer {had}: they were cleared between"
-    return Finding("DDP706", text, place(step))
+    return Finding("DDP706", text, place_of(step))
 
 
 def no_way(run: Run, rank: int, optimizer: int) -> Finding | None:
@@ -45,7 +45,7 @@ def no_way(run: Run, rank: int, optimizer: int) -> Finding | None:
     if any(one > 1 for _, left in known for one in left.values()):
         return None
     text = f"the optimizer has what the model is made of, but none of {len(known)} backwards gave that a gradient"
-    return Finding("DDP707", text, place(known[0][0]))
+    return Finding("DDP707", text, place_of(known[0][0]))
 
 
 def owners(run: Run, rank: int, optimizer: int) -> list[list]:

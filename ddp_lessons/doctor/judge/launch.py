@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ddp_lessons.doctor.finding import Code, Finding
+from ddp_lessons.doctor.finding import Code, Finding, place_of
 from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge import printing
 
@@ -37,10 +37,6 @@ def unfit(run: Run) -> str:
     ended = {rank for rank, end in run.all("end") if str(end.get("error")).startswith("Unfit")}
     return next((event["why"] for rank, event in run.all("unfit") if rank in ended or "pid" in event), "")
 
-
-def place_of(event: dict) -> tuple | None:
-    """Return the place of an event as a finding has it."""
-    return event.get("place") and tuple(event["place"])
 
 
 def compared(run: Run) -> Iterator[Finding]:

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from ddp_lessons.doctor.finding import Code, Finding
+from ddp_lessons.doctor.finding import Code, Finding, named, place_of
 from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge import gradients
-from ddp_lessons.doctor.judge.moments import among, place
 
 LESSON = "lesson1_single_card"
 CODES = {
@@ -29,7 +28,7 @@ def judge(run: Run) -> Iterator[Finding]:
             first = found[min(found)]
             same = [rank for rank, one in found.items() if one.code == first.code]
             steppers = {rank for rank, event in run.all("step") if event["optimizer"] == optimizer}
-            on = "" if set(same) == steppers else f"on {among(sorted(same))} "
+            on = "" if set(same) == steppers else f"on {named(sorted(same))} "
             yield Finding(first.code, on + first.text, first.place, first.grade)
     if not any(True for _ in run.all("step")):
         yield from without_steps(run)
@@ -40,7 +39,7 @@ def of_optimizer(run: Run, rank: int, optimizer: int) -> Finding | None:
     steps = merged([e for e in run.of("step", "stepped")[rank] if e["optimizer"] == optimizer])
     if len(steps) < ENOUGH:
         return None
-    at, count = place(steps[0]), len(steps)
+    at, count = place_of(steps[0]), len(steps)
     made = [event for event in run.of("optimizer")[rank] if event["optimizer"] == optimizer]
     if all(one["none"] for one in steps):
         if len(prints(steps)) > 1:
@@ -48,7 +47,7 @@ def of_optimizer(run: Run, rank: int, optimizer: int) -> Finding | None:
         if lost := gradients.cleared(run, rank, optimizer, "had no gradient") or gradients.no_way(run, rank, optimizer):
             return lost
         text = f"at all {count} steps no parameter of the optimizer had a gradient"
-        return Finding("DDP703", text, place(made[0]) if made else at)
+        return Finding("DDP703", text, place_of(made[0]) if made else at)
     if all(one["zero"] for one in steps):
         if lost := gradients.cleared(run, rank, optimizer, "had none but zeros"):
             return lost
@@ -84,12 +83,12 @@ def not_finite(run: Run, rank: int, steps: list[dict]) -> Finding | None:
     """Return that gradients are not finite: at all steps, or from one on, after which the weights are not either."""
     first = next(at for at in range(len(steps)) if not any(one["finite"] for one in steps[at:]))
     if first == 0:
-        return Finding("DDP702", f"at all {len(steps)} steps a gradient was not finite", place(steps[0]))
+        return Finding("DDP702", f"at all {len(steps)} steps a gradient was not finite", place_of(steps[0]))
     lost = any(not event["finite"] for event in run.of("final")[rank])
     if len(steps) - first < ENOUGH or not lost:
         return None
     text = f"from step {first + 1} to the last, step {len(steps)}, a gradient was not finite, and weights are neither"
-    return Finding("DDP702", text, place(steps[first]))
+    return Finding("DDP702", text, place_of(steps[first]))
 
 
 def still(run: Run, rank: int, steps: list[dict], made: list[dict]) -> Finding | None:
@@ -104,7 +103,7 @@ def still(run: Run, rank: int, steps: list[dict], made: list[dict]) -> Finding |
     if zero and given:
         why = f"its learning rate was {given[0]:g} when it was made, and 0 at its steps, as a scheduler may set it"
     text = f"{len(steps)} steps changed no weight, to the last bit: {why}"
-    return Finding("DDP704", text, place((made or steps)[0] if zero else steps[0]), "suspect" if limit else "")
+    return Finding("DDP704", text, place_of((made or steps)[0] if zero else steps[0]), "suspect" if limit else "")
 
 
 def without_steps(run: Run) -> Iterator[Finding]:
@@ -114,15 +113,15 @@ def without_steps(run: Run) -> Iterator[Finding]:
         held = [e["params"] for e in run.of("forward")[rank] if e.get("params")]
         if made and len(passes) >= ENOUGH and len(held) >= ENOUGH and all(one == held[0] for one in held):
             text = f"{len(passes)} backwards, and never a step of an optimizer: the weights are as they were"
-            yield Finding("DDP705", text, place(passes[0]))
+            yield Finding("DDP705", text, place_of(passes[0]))
             return
     for rank, passes in run.of("backward").items():
         if len(passes) >= ENOUGH and all(e["loss"] in ("nan", "inf", "-inf") for e in passes):
-            yield Finding("DDP702", f"all {len(passes)} losses of rank {rank} were not finite", place(passes[0]))
+            yield Finding("DDP702", f"all {len(passes)} losses of rank {rank} were not finite", place_of(passes[0]))
             return
     for rank, events in run.of("reduced").items():
         seen = [event["grads"] for event in events]
         if len(seen) >= ENOUGH and all(one < 2 for grads in seen for one in grads):
-            at = place(run.of("backward")[rank][0])
+            at = place_of(run.of("backward")[rank][0])
             yield Finding("DDP701", f"after all {len(seen)} backwards every gradient was exactly zero", at)
             return

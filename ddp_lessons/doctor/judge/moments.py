@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ddp_lessons.doctor.finding import place_of
 from ddp_lessons.doctor.journal import Run
 
 
@@ -36,12 +37,8 @@ class Moment:
 
     def place(self, rank: int | None = None) -> tuple | None:
         """Return the line at which it was: that of one rank, or of the first."""
-        return place(self.events.get(rank, self.events[min(self.events)]))
+        return place_of(self.events.get(rank, self.events[min(self.events)]))
 
-
-def place(event: dict | None) -> tuple | None:
-    """Return an event's place as findings have it."""
-    return tuple(event["place"]) if event and event.get("place") else None
 
 
 def differ(prints: dict[int, dict[str, int]]) -> list[str]:
@@ -114,9 +111,3 @@ def apart(run: Run, name: str, ranks: list[int], model: int | None = None, optim
     largest = max((max(column) - min(column) for column in zip(*values, strict=False)), default=0)
     about = f"; at the end the largest difference, among {len(values[0])} of its numbers, is"
     return f"{about} {largest:.3g}" if largest > 0 else ""
-
-
-def among(ranks: list[int]) -> str:
-    """Return "ranks 0, 1 and 2"."""
-    *others, last = map(str, ranks)
-    return f"ranks {', '.join(others)} and {last}" if others else f"rank {last}"

@@ -4,20 +4,10 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from ddp_lessons.doctor.finding import Code, Finding
+from ddp_lessons.doctor.finding import Code, Finding, named
 from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge import pairs, source
-from ddp_lessons.doctor.judge.calls import (
-    Call,
-    Difference,
-    at,
-    ending,
-    first_difference,
-    get,
-    named,
-    open_call,
-    visited,
-)
+from ddp_lessons.doctor.judge.calls import Call, Difference, at, ending, first_difference, get, open_call, visited
 
 DDP, RANKS, ANSWER = "lesson4_ddp", "lesson2_ranks", "lesson5_same_answer"
 CODES = {

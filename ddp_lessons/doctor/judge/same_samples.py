@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ddp_lessons.doctor.finding import Finding
+from ddp_lessons.doctor.finding import Finding, named
 from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge.parallel import together
 from ddp_lessons.doctor.judge.reads import Groups, Loader, Pass, pairs
@@ -122,10 +122,6 @@ def worst(run: Run, made: object, group: dict[int, list[Pass]], compare: Callabl
             yield Finding("DDP201", text, made if isinstance(made, tuple) else one.place, name)
             return
 
-
-def named(ranks: list[int]) -> str:
-    """Return "ranks 0, 1 and 2"."""
-    return f"ranks {', '.join(map(str, ranks[:-1]))} and {ranks[-1]}" if len(ranks) > 1 else f"rank {ranks[0]}"
 
 
 def judge_calls(run: Run) -> Iterator[Finding]:

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from ddp_lessons.doctor.finding import Finding
+from ddp_lessons.doctor.finding import Finding, named
 from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge.reads import Groups, Pass, pairs
-from ddp_lessons.doctor.judge.same_samples import ENOUGH, MOST, named, same_content
+from ddp_lessons.doctor.judge.same_samples import ENOUGH, MOST, same_content
 
 FEW = 4  # samples: fewer prove nothing
 

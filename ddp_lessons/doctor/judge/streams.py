@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from ddp_lessons.doctor.finding import Finding
+from ddp_lessons.doctor.finding import Finding, named, place_of
 from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge.reads import Pass
-from ddp_lessons.doctor.judge.same_samples import named
 
 NUMBERS, LOOKS = 4, 2  # fewer, drawn at once, may be a choice that all ranks are to make alike; looks that prove it
 DOING = {"fetch": "to load samples", "loop": "for batches", "forward": "in the model"}
@@ -29,7 +28,7 @@ def judge_streams(run: Run, all_passes: list[Pass]) -> Iterator[Finding]:
     found: dict[tuple | None, list] = {}
     for what, looks in seen.items():
         if ranks := alike(looks):
-            found.setdefault(seeded(run, what[1], looks) or place(first[what]), []).append((what, ranks, len(looks)))
+            found.setdefault(seeded(run, what[1], looks) or place_of(first[what]), []).append((what, ranks, len(looks)))
     for where, whats in found.items():
         yield Finding("DDP207", words(whats), where)
 
@@ -53,13 +52,9 @@ def alike(looks: dict[tuple, dict[int, str]]) -> list[int]:
 def seeded(run: Run, generator: str, looks: dict) -> tuple | None:
     """Return the last line that seeded a generator; those of a loader's workers are seeded by torch's."""
     generator = "torch" if all(worker is not None for _, worker, _ in looks) else generator
-    places = [place(event) for _, event in run.all("seeded") if event["generator"] == generator]
+    places = [place_of(event) for _, event in run.all("seeded") if event["generator"] == generator]
     return places[-1] if places else None
 
-
-def place(event: dict) -> tuple | None:
-    """Return an event's place."""
-    return tuple(event["place"]) if event.get("place") else None
 
 
 def words(whats: list[tuple[tuple[str, str], list[int], int]]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ddp_lessons.doctor.finding import Code, Finding
+from ddp_lessons.doctor.finding import Code, Finding, place_of
 from ddp_lessons.doctor.journal import Run
 
 PREFIX = "module."
@@ -26,7 +26,7 @@ def judge(run: Run) -> Iterator[Finding]:
 
 def places(events: Iterator[dict]) -> list[tuple | None]:
     """Return the places of events, each once."""
-    return list(dict.fromkeys(event["place"] and tuple(event["place"]) for event in events))
+    return list(dict.fromkeys(place_of(event) for event in events))
 
 
 def left_out(run: Run) -> Iterator[Finding]:
@@ -42,7 +42,7 @@ def left_out(run: Run) -> Iterator[Finding]:
             if ended if event["failed"] else not any(whole(other) for other in later):
                 names = f"the first is {event['given_key']}, and its own is {event['own_key']}"
                 text = f"none of {event['given']} weights went into {event['model']}: {names}"
-                yield Finding("DDP504", text, event["place"] and tuple(event["place"]))
+                yield Finding("DDP504", text, place_of(event))
 
 
 def not_found(run: Run) -> Iterator[Finding]:
@@ -54,7 +54,7 @@ def not_found(run: Run) -> Iterator[Finding]:
         other = name.removeprefix(PREFIX) if name.startswith(PREFIX) else PREFIX + name
         if kind == "KeyError" and other in loaded:
             text = f"{name} was looked for in what was loaded, where it is called {other}"
-            yield Finding("DDP504", text, end["place"] and tuple(end["place"]))
+            yield Finding("DDP504", text, place_of(end))
 
 
 def wrapped(run: Run) -> Iterator[Finding]:
@@ -71,7 +71,7 @@ def wrapped(run: Run) -> Iterator[Finding]:
             )
             grade = "note" if save["resume"] else ""  # with an optimizer beside it, the wrapper may read it again
             text = f"{what}: a bare model will not know it"
-            yield Finding("DDP503", text, save["place"] and tuple(save["place"]), grade)
+            yield Finding("DDP503", text, place_of(save), grade)
 
 
 def whole(event: dict) -> bool:

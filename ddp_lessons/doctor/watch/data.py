@@ -60,13 +60,9 @@ class Reading:
         except TypeError:
             length = None
         iterator._doctor = [self.passes, [], 0]  # the pass, what its sampler has given, batches handed out
-        self.enter(self.passes)
+        self.run = self.passes
         self.journal.note("pass", run=self.passes, loader=self.numbers.get(loader), length=length)
         self.passes += 1
-
-    def enter(self, run: int) -> None:
-        """Remember which pass is being read."""
-        self.run = run
 
     def drawn(self, iterator, index: object) -> None:
         """Remember what the sampler has given, until its batch is handed out."""
@@ -78,8 +74,7 @@ class Reading:
         indices = numbers(drawn.pop(0)) if drawn else None
         keys = keys_of(leaves(data)) if count < MOST_KEYED else None
         iterator._doctor[2] += 1
-        self.enter(run)
-        self.fresh = keys != []
+        self.run, self.fresh = run, keys != []
         self.handed = [len(leaf) for leaf in leaves(data)]
         self.note(run, indices, keys=keys)
 

@@ -124,13 +124,11 @@ def watch_backward(journal: Journal, training: Training) -> None:
 
     @functools.wraps(backward)
     def watched_backward(tensors, *args, **kwargs):
-        models = note(tensors)
+        models = note(tensors) or []
         group = training.wrapped[models[0]].wrapper.process_group if models else None
-        call = waiting(journal, "backward" if models else None, group, models=models)
-        with call, training.inside.running():
+        with waiting(journal, "backward" if models else None, group, models=models), training.inside.running():
             backward(tensors, *args, **kwargs)
-        if models:
-            reduced(models)
+        reduced(models)
 
     torch.autograd.backward = watched_backward
 
