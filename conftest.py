@@ -1,4 +1,7 @@
-"""Tests and notebooks see no GPU, so that they print the same on every machine; tests marked `gpu` get one back."""
+"""Which tests run, and what they see: no GPU, so that they print the same on every machine; those marked `gpu` get one.
+
+Tests marked `slow` run only with `--all`: longer forms of what the short run covers in small.
+"""
 
 import os
 
@@ -7,6 +10,23 @@ import pytest
 NAME = "CUDA_VISIBLE_DEVICES"
 first_gpu = os.environ.get(NAME, "0").split(",")[0]
 os.environ[NAME] = ""  # before anything imports torch; the kernels that nbval starts inherit it
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--all`."""
+    parser.addoption("--all", action="store_true", help="run the tests marked slow as well")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the slow tests out, unless they are asked for; several processes begin with what takes longest."""
+    if not config.option.all:
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    if hasattr(config, "workerinput"):  # one of several; it must not be left with a long file when the others are done
+        notebooks = [item for item in items if item.path.suffix == ".ipynb"]
+        notebooks.sort(key=lambda item: item.path, reverse=True)  # the last lessons are the longest
+        items[:] = notebooks + [item for item in items if item.path.suffix != ".ipynb"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

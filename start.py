@@ -20,7 +20,7 @@ USAGE = """usage: python3 start.py lab | train | test  [more arguments]
 
   lab    opens Jupyter Lab at lesson 1     (more arguments go to jupyter lab)
   train  trains lesson 4 on two ranks      ([LESSON] [--ranks N] [options of the script])
-  test   runs the tests and the notebooks  (more arguments go to pytest)
+  test   runs tests, each notebook once    (--all: the slow tests too; more arguments go to pytest)
 
 Each first makes .venv and installs the project there, if that is not done yet."""
 
@@ -64,9 +64,9 @@ def train(*more):
 
 
 def test(*more):
-    """Runs every test and every notebook, two files at a time; pytest cleans up on Ctrl-C's signal only."""
+    """Runs the tests, two files at a time, the longest first; pytest cleans up on Ctrl-C's signal only."""
     always = dict.fromkeys([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], signal.SIGINT)
-    return run([PYTHON, "-m", "pytest", "--nbval", "-n2", "--dist=loadfile", *more], always)
+    return run([PYTHON, "-m", "pytest", "--nbval", "-n2", "--dist=loadfile", "--no-loadscope-reorder", *more], always)
 
 
 def main(arguments):

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import torch
 from torchvision import datasets
 
-from ddp_lessons.workbench.program import Program
+from ddp_lessons.running.program import Program
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 900  # seconds for one turn of one script

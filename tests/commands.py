@@ -16,4 +16,4 @@ def run(command, *options, folder=ROOT, **more):
     """Run a command on its options; return its end, with what it said."""
     env = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)} | more
     command = [*map(str, command), *map(str, options)]
-    return subprocess.run(command, cwd=folder, env=env, check=False, capture_output=True, text=True, timeout=100)
+    return subprocess.run(command, cwd=folder, env=env, check=False, capture_output=True, text=True, timeout=600)

@@ -24,8 +24,10 @@ except ImportError:
 CHROMIUM = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 SCREEN = {"width": 1280, "height": 1000}
 
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup all that tests start would ignore it
-MODULES_WITH_ROOT = [f"ddp_lessons.workbench.{name}" for name in ("launch", "mnist", "program", "scripts")]
+# what tests start would ignore the one under nohup, and the other where a shell runs pytest in the background
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+MODULES_WITH_ROOT = [f"ddp_lessons.workbench.{name}" for name in ("launch", "mnist", "scripts")]
 TERMINAL = """
 import sys
 from importlib import import_module

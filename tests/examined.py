@@ -2,6 +2,8 @@
 
 import atexit
 import contextlib
+import fcntl
+import functools
 import multiprocessing
 import os
 import re
@@ -10,19 +12,27 @@ import tempfile
 import time
 from pathlib import Path
 
+import pytest
 from ranks import SERVER, meeting_point, torchrun_environment
+from slow import slow
 
 from ddp_lessons.doctor.hang import hangs
 from ddp_lessons.doctor.journal import Run, read
 from ddp_lessons.doctor.judge import findings, grade
 
 PATIENTS = Path(__file__).parent / "patients"
+FIXED_PORT = re.compile(r"\b[12]\d{4}\b")
 MARK = re.compile(r"#.*?\b(DDP\d{3}(?:[ ,]+DDP\d{3})*)")
 
 
-def examined(script: Path, *arguments: str, ranks: int = 2, limit: int | None = None, timeout: float = 60) -> Run:
-    """Return what the doctor notes of a script, run in an empty folder; nothing of it is left running."""
-    with tempfile.TemporaryDirectory() as here, tempfile.TemporaryDirectory() as notes, meeting_point() as port:
+@functools.lru_cache(maxsize=64)
+def examined(script: Path, *arguments: str, ranks: int = 2, limit: int | None = None, timeout: float = 300) -> Run:
+    """Return what the doctor notes of a script, run in an empty folder; nothing of it is left running.
+
+    Several tests may look at one run: of the same script, with the same arguments, there is only one.
+    """
+    folder = tempfile.TemporaryDirectory
+    with alone_with_its_port(script), folder() as here, folder() as notes, meeting_point() as port:
         processes = []
         for rank in range(ranks):
             given = Path(notes), limit, str(script), arguments, here, torchrun_environment(rank, ranks, port)
@@ -39,6 +49,15 @@ def examined(script: Path, *arguments: str, ranks: int = 2, limit: int | None = 
     failed = [(event["instrument"], event["error"]) for _, event in run.all("failed")]
     assert not failed, f"an instrument failed: {failed[:3]}"
     return run
+
+
+@contextlib.contextmanager
+def alone_with_its_port(script: Path):
+    """Let only one script that names a port run on this machine: other clones' tests may want the same port."""
+    with open(Path(tempfile.gettempdir(), "ddp_lessons_tests.lock"), "a") as lock:
+        if FIXED_PORT.search(script.read_text()):
+            fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed
+        yield
 
 
 def until_ended(processes: list, notes: Path, deadline: float) -> str:
@@ -78,6 +97,17 @@ def expected(script: Path) -> list[tuple[str, int]]:
     lines = enumerate(script.read_text().splitlines(), 1)
     marks = [(found.group(1), line) for line, text in lines if (found := MARK.search(text))]
     return sorted((code, line) for codes, line in marks for code in re.findall(r"DDP\d{3}", codes))
+
+
+def cases(folder: Path) -> list:
+    """Return the scripts in a folder as cases; quick are the first one for each code, and each third sound one."""
+    found, shown, sound = [], set(), 0
+    for script in sorted(folder.glob("*.py")):
+        codes = {code for code, _ in expected(script)}
+        quick = bool(codes - shown) if codes else sound % 3 == 0
+        shown, sound = shown | codes, sound + (not codes)
+        found.append((pytest.param if quick else slow)(script, id=script.stem))
+    return found
 
 
 def heard(run: Run) -> list[tuple[str, int | None]]:

@@ -18,8 +18,9 @@ import pytest
 from ranks import gone
 from stub_project import ROOT
 
-from ddp_lessons.workbench.processes import end_with_parent
+from ddp_lessons.running.processes import end_with_parent
 
+SECONDS = 300  # for all that is waited for: a time-out tells a hang, even on a machine with much else to do
 STATE = """() => {
     const notebook = window.jupyterapp?.shell.currentWidget
     const cells = notebook?.content?.model?.sharedModel?.toJSON().cells ?? []
@@ -87,7 +88,7 @@ def start_lab(folder: Path, mark: str) -> subprocess.Popen:
 def facts_of(server: subprocess.Popen, folder: Path) -> dict:
     """Return what the server writes down of itself once it is up: its address, its token."""
     written = folder / ".jupyter_runtime_dir" / f"jpserver-{server.pid}.json"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline and server.poll() is None:
         try:
             return json.loads(written.read_text())
@@ -110,7 +111,7 @@ class Notebook:
         self.page, self.pictures = page, pictures
         self.name = Path(address.partition("?")[0]).stem
         page.goto(address)
-        self.until(lambda: self.kernel == "idle", 60)
+        self.until(lambda: self.kernel == "idle")
 
     @property
     def kernel(self) -> str | None:
@@ -146,16 +147,16 @@ class Notebook:
     def run(self, cell: int) -> None:
         """Run a cell to its end."""
         self.start(cell)
-        self.until(lambda: self.ended(cell), 60)
+        self.until(lambda: self.ended(cell))
 
     def ended(self, cell: int) -> bool:
         """Tell whether a cell has ended, and nothing else runs."""
         return self.numbers[cell] is not None and self.kernel == "idle"
 
-    def run_all(self, seconds: float) -> None:
+    def run_all(self, seconds: float = SECONDS) -> None:
         """Run all cells from the menu, until they have ended or one has failed."""
         self.choose("Run", "Run All Cells")
-        self.until(lambda: None in self.numbers, 10)  # so the numbers are no longer the stored ones
+        self.until(lambda: None in self.numbers)  # so the numbers are no longer the stored ones
         self.until(lambda: self.ended(-1) or "error" in self.kinds, seconds)
 
     def choose(self, menu: str, item: str) -> None:
@@ -165,7 +166,7 @@ class Notebook:
 
     def shut_down(self) -> None:
         """Shut the kernel down, whatever it does."""
-        self.until(lambda: self.page.evaluate(SHUT_DOWN), 20)
+        self.until(lambda: self.page.evaluate(SHUT_DOWN))
 
     def picture(self, name: str) -> None:
         """Take a picture of the window."""
@@ -181,7 +182,7 @@ class Notebook:
             screen += 1
             self.picture(f"{screen:02}")
 
-    def until(self, ready: Callable[[], bool], seconds: float) -> None:
+    def until(self, ready: Callable[[], bool], seconds: float = SECONDS) -> None:
         """Wait until something is so. Fails, with a picture, if it is not in time."""
         deadline = time.monotonic() + seconds
         while not ready():

@@ -20,15 +20,17 @@ import torch.distributed as dist
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(["torch", "torch._dynamo", "torchvision", "IPython", "pytest"])
 LOOPBACK = "127.0.0.1"
+SOON = 30  # seconds in which a process that was told to end has done so; what is left behind stays for longer
+HANG = 300  # seconds after which something hangs; less would fail where the machine has much else to do
 
 
-def run_ranks(world_size: int, function: Callable, *args, timeout: float = 60) -> list:
+def run_ranks(world_size: int, function: Callable, *args, timeout: float = HANG) -> list:
     """Return what the importable `function(rank, world_size, *args)` returns on each rank of a gloo group."""
     with meeting_point() as port:
         return run_all([(in_group, rank, world_size, port, function, args) for rank in range(world_size)], timeout)
 
 
-def run_script(path: Path, *options: str, folder: Path, ranks: int | None = None, timeout: float = 60) -> list[str]:
+def run_script(path: Path, *options: str, folder: Path, ranks: int | None = None, timeout: float = HANG) -> list[str]:
     """Return what each rank prints of a script run in `folder` as torchrun would, or plain where `ranks` is None."""
     if ranks is None:
         return run_all([(as_script, path, options, folder, {})], timeout)
@@ -37,7 +39,7 @@ def run_script(path: Path, *options: str, folder: Path, ranks: int | None = None
         return run_all([(as_script, path, options, folder, environment) for environment in environments], timeout)
 
 
-def run_all(calls: list[tuple], timeout: float = 60) -> list:
+def run_all(calls: list[tuple], timeout: float = HANG) -> list:
     """Return the result of each `(function, *args)`, each in a process of its own; none of them stays alive.
 
     Raises AssertionError with the traceback of the first call that fails, or when `timeout` seconds are over.
@@ -46,7 +48,7 @@ def run_all(calls: list[tuple], timeout: float = 60) -> list:
     try:
         results = collect(pipes, time.monotonic() + timeout)
         for process in processes:
-            process.join(timeout=10)
+            process.join(timeout=HANG)
         assert [process.exitcode for process in processes] == [0] * len(calls)
         return results
     finally:
@@ -96,8 +98,8 @@ def meeting_point():
 
 def in_group(rank: int, world_size: int, port: int, function: Callable, args: tuple) -> object:
     """Call `function` inside a process group."""
-    store = dist.TCPStore(LOOPBACK, port, is_master=False, timeout=timedelta(seconds=30))
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=world_size, timeout=timedelta(seconds=30))
+    store = dist.TCPStore(LOOPBACK, port, is_master=False, timeout=timedelta(seconds=HANG))
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=world_size, timeout=timedelta(seconds=HANG))
     result = function(rank, world_size, *args)
     dist.barrier()  # a rank that leaves at once would break the others' connecting
     dist.destroy_process_group()
@@ -136,9 +138,9 @@ def processes_with(mark: str) -> list[str]:
     return found
 
 
-def gone(mark: str, seconds: float = 15) -> bool:
-    """Tell whether all processes with `mark` in their environment end within some seconds."""
-    deadline = time.monotonic() + seconds
+def gone(mark: str) -> bool:
+    """Tell whether all processes with `mark` in their environment have ended, or do so soon."""
+    deadline = time.monotonic() + SOON
     while left := processes_with(mark):
         if time.monotonic() > deadline:
             print("still alive:", *left, sep="\n")

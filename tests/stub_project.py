@@ -26,6 +26,7 @@ name = "stub"
 version = "1.0"
 requires-python = ">=3.10"
 """
+TEST = ["--nbval", "-n2", "--dist=loadfile", "--no-loadscope-reorder"]  # what start.py test gives to pytest
 SAYS_ARGUMENTS = "import sys; print(sys.argv[1:], flush=True)\n"
 LAUNCHER = r"""
 import os, signal, subprocess, sys
@@ -88,7 +89,7 @@ class Project:
     def run(self, *arguments, **more):
         """Run start.py to its end; gives exit code, stdout and stderr."""
         with self.start(*(arguments or ["test"]), **more) as process:
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=600)
         return process.returncode, out, err
 
     def mark_installed(self):
@@ -102,7 +103,7 @@ class Project:
         """The folder of .venv's packages."""
         return next(self.venv.glob("lib/python*/site-packages"))
 
-    def nothing_runs(self, seconds=5):
+    def nothing_runs(self, seconds=30):
         """Say whether within this time no process is left that was started there."""
         ends = time.monotonic() + seconds
         while any(process.info["cwd"] == str(self.folder) for process in psutil.process_iter(["cwd"])):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+pytestmark = pytest.mark.slow  # the appendix's notebook runs both programs, in small
 ROOT = Path(__file__).parents[1]
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 OPTIONS = f"--data={ROOT / 'data'} --epochs=1 --samples=20000"
@@ -19,7 +20,7 @@ def run(folder, *arguments):
     """Run Python in a folder; return the exit code and what was printed."""
     command = [sys.executable, *map(str, arguments)]
     env = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, check=False, cwd=folder, env=env, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, check=False, cwd=folder, env=env, capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout + done.stderr
 
 

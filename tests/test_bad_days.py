@@ -9,11 +9,11 @@ import time
 
 import psutil
 import pytest
+from slow import slow
 from small_disk import small_disk
-from stub_project import Project, breaks_off, last_line
+from stub_project import TEST, Project, breaks_off, last_line
 
 NO_NETWORK = {"PIP_RETRIES": "1", "PIP_NO_INDEX": "0", "PIP_FIND_LINKS": ""}
-TEST = ["--nbval", "-n2", "--dist=loadfile"]  # what start.py test gives to pytest
 HEAVY = 2500  # files of the wheel: pip is busy long enough to be met
 
 
@@ -66,7 +66,7 @@ def test_what_is_installed_is_not_installed_again_until_pyproject_changes(instal
 # what is missing
 
 
-@pytest.mark.parametrize("module", ["venv", "ensurepip"])
+@pytest.mark.parametrize("module", ["venv", slow("ensurepip")])
 def test_a_python_without_venv_is_told_what_to_install(fresh, module):
     lacks = fresh.folder / "lacks"
     lacks.mkdir()
@@ -127,7 +127,10 @@ def press_ctrl_c(process):
     process.send_signal(signal.SIGINT)
 
 
-@pytest.mark.parametrize("stop", [press_ctrl_c, subprocess.Popen.kill, kill_pip])
+@pytest.mark.parametrize(
+    "stop",
+    [press_ctrl_c, *(slow(stop) for stop in (subprocess.Popen.kill, kill_pip))],
+)
 def test_an_installation_broken_off_is_made_whole(installed, tmp_path, stop):
     project = Project(tmp_path / "project").write(files=HEAVY)
     shutil.copytree(installed.venv, project.venv, symlinks=True)
@@ -137,7 +140,7 @@ def test_an_installation_broken_off_is_made_whole(installed, tmp_path, stop):
         while not (info / "METADATA").exists() and process.poll() is None:
             time.sleep(0.002)
         stop(process)
-        err = process.communicate(timeout=20)[1]
+        err = process.communicate(timeout=120)[1]
     assert project.nothing_runs() and not (info / "RECORD").exists()
     assert (project.venv / "tmp").exists() == (stop == subprocess.Popen.kill)
     assert err.startswith("The installation was killed, perhaps") if stop == kill_pip else not err
@@ -147,14 +150,14 @@ def test_an_installation_broken_off_is_made_whole(installed, tmp_path, stop):
     assert len(list((project.packages() / "tiny").glob("file*.txt"))) == HEAVY
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, slow(signal.SIGTERM)])
 def test_it_can_be_stopped_while_it_waits(fresh, number):
     with (fresh.folder / "pyproject.toml").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with fresh.start("test") as process:
             assert process.stdout.readline().startswith("Another start.py")
             process.send_signal(number)
-            assert process.communicate(timeout=5) == ("", "")
+            assert process.communicate(timeout=120) == ("", "")
     assert process.returncode == -number
 
 

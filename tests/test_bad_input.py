@@ -9,12 +9,14 @@ import pytest
 import torch
 from commands import LAUNCH, ROOT, SHORT, TORCHRUN, run
 from ranks import gone, run_script
+from slow import slow
 from small_disk import small_disk
 
 from ddp_lessons.blocks.checkpoint import load_model
 from ddp_lessons.blocks.model import build_model
 
 TOO_FEW = "epochs, batch size and samples are numbers from 1, for each rank a sample; --save is a file"
+FROM_HERE = "--data", str(ROOT / "data")
 BAD = {
     "--epochs 0": TOO_FEW,
     "--samples 1": TOO_FEW,  # for two ranks
@@ -23,21 +25,29 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("options", BAD)
+@pytest.mark.parametrize("options", ["--samples 1", *(slow(o) for o in BAD)])
 def test_bad_options_are_one_sentence(options, mark):
     done = run(LAUNCH, *options.split())
     assert done.returncode == 1 and done.stderr == f"{BAD[options]}.\n" and "epoch 1" not in done.stdout
-    assert gone(mark, seconds=5)
+    assert gone(mark)
 
 
 UNEVEN = "epochs, batch size and samples are numbers from 1; --global-batch is at most all samples, and an equal "
 UNEVEN += "share for each rank; --lr is above 0; --save is a file"
 
 
+@pytest.mark.slow
 def test_lesson_5_s_bad_options_are_one_sentence(mark):
     done = run([*LAUNCH[:3], "lesson5_same_answer", "--ranks", "2"], "--global-batch", "63")
     assert done.returncode == 1 and done.stderr == f"{UNEVEN}.\n" and "epoch 1" not in done.stdout
-    assert gone(mark, seconds=5)
+    assert gone(mark)
+
+
+@pytest.mark.parametrize("options", BAD)
+def test_lesson_4_does_not_train_on_bad_options(options, tmp_path):
+    with pytest.raises(AssertionError, match="exit code 2"):
+        run_script(ROOT / "scripts" / "lesson4_ddp.py", *FROM_HERE, *options.split(), folder=tmp_path, ranks=2)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -47,7 +57,7 @@ def test_lesson_5_s_bad_options_are_one_sentence(mark):
 def test_lesson_5_does_not_train_on_bad_options(options, tmp_path):
     script = ROOT / "scripts" / "lesson5_same_answer.py"
     with pytest.raises(AssertionError, match="exit code 2"):
-        run_script(script, "--data", str(ROOT / "data"), *options.split(), folder=tmp_path)
+        run_script(script, *FROM_HERE, *options.split(), folder=tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -59,15 +69,15 @@ def test_lesson_5_does_not_train_on_bad_options(options, tmp_path):
 def test_lesson_6_does_not_train_on_bad_options(options, tmp_path):
     script = ROOT / "scripts" / "lesson6_score_and_resume.py"
     with pytest.raises(AssertionError, match="exit code 2"):
-        run_script(script, "--data", str(ROOT / "data"), *options.split(), folder=tmp_path)
+        run_script(script, *FROM_HERE, *options.split(), folder=tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("options", ["--samples 1", "--epocs 2"])
+@pytest.mark.parametrize("options", ["--epocs 2", slow("--samples 1")])
 def test_under_torchrun_rank_0_alone_says_it_first(options, mark):
     done = run(TORCHRUN, *options.split())
     assert done.returncode == 1 and done.stderr.startswith(f"lesson4_ddp.py: error: {BAD[options]}\n")
-    assert done.stderr.count(BAD[options]) == 1 and gone(mark, seconds=5)
+    assert done.stderr.count(BAD[options]) == 1 and gone(mark)
 
 
 @pytest.mark.parametrize(
@@ -88,20 +98,21 @@ def test_what_cannot_be_launched_is_told_at_once(arguments, told):
 # checkpoints
 
 
-@pytest.mark.parametrize("command", [LAUNCH, TORCHRUN], ids=["launch", "torchrun"])
+@pytest.mark.parametrize("command", [pytest.param(LAUNCH, id="launch"), slow(TORCHRUN, id="torchrun")])
 def test_a_full_disk_leaves_the_old_checkpoint_whole(command, tmp_path, mark):
     disk = tmp_path / "disk"
     with small_disk(disk, "1m") as inside:
-        fill = f"cd {disk} && echo old > model.pth && head -c 2000000 /dev/zero > rest 2> /dev/null; exec \"$@\""
+        fill = f'cd {disk} && echo old > model.pth && head -c 2000000 /dev/zero > rest 2> /dev/null; exec "$@"'
         there = [*inside, "sh", "-c", fill, "sh", "env", f"--chdir={ROOT}", *command]
         done = run(there, *SHORT, "--save", disk / "model.pth")
         left = run(inside, "sh", "-c", f"cat {disk}/model.pth; ls -A {disk}").stdout
     told = f"{disk}/model.pth was not saved, and is as it was: "
     assert done.returncode == 1 and done.stderr.startswith(f"{told}[Errno 28] No space left"), done.stderr
     assert left == "old\nmodel.pth\nrest\n"
-    assert gone(mark, seconds=5)
+    assert gone(mark)
 
 
+@pytest.mark.slow
 def test_a_place_that_takes_no_file_is_told():
     done = run(LAUNCH[:3], "lesson1_single_card", *SHORT, "--save", "/proc/no/model.pth")
     assert done.returncode == 1 and done.stderr.startswith("/proc/no/model.pth was not saved, and is as it was: [Errno")
@@ -136,6 +147,7 @@ def test_a_checkpoint_of_something_else_is_refused(content, tmp_path):
 # two at once
 
 
+@pytest.mark.slow
 def test_two_launches_at_once_and_a_taken_port_do_no_harm(tmp_path):
     with socket.socket() as port, ThreadPoolExecutor(2) as pool:
         with contextlib.suppress(OSError):  # somebody else has it: that is as good

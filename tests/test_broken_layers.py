@@ -4,6 +4,7 @@ import pytest
 import torch
 from one_process import DATA, TOLERANCE, apart, one_gradient, sixty_four
 from ranks import run_ranks
+from slow import slow
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 from ddp_lessons.workbench.broken import layers, parts
@@ -26,7 +27,7 @@ def with_other_seeds(rank, world_size):
     return before, DDP(model).module.weight.tolist()
 
 
-@pytest.fixture(scope="module", params=[2, 4], ids="{} ranks".format)
+@pytest.fixture(scope="module", params=[2, slow(4)], ids="{} ranks".format)
 def ranks(request):
     return run_ranks(request.param, ways)
 

@@ -32,7 +32,7 @@ def test_rank_0_has_a_batch_more(ranks):
 def test_without_join_a_rank_waits_until_the_time_out(ranks):
     for *_, table, seconds in ranks:
         assert table["without Join, the error"].startswith("Timed out waiting 2000ms for ")
-        assert 2 < seconds < 25  # by default half an hour
+        assert 2 < seconds < 300  # by default half an hour
         assert table["with Join, the error"] == "none"
 
 

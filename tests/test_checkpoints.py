@@ -140,7 +140,7 @@ def test_a_disk_that_takes_no_more_loses_nothing(tmp_path):
     environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
     with small_disk(tmp_path / "disk", "512k") as inside:
         command = [*inside, sys.executable, "-c", f"import test_checkpoints; test_checkpoints.fill({folder!r})"]
-        ran = subprocess.run(command, check=True, env=environment, capture_output=True, text=True, timeout=60)
+        ran = subprocess.run(command, check=True, env=environment, capture_output=True, text=True, timeout=600)
     full, read_only, left = ran.stdout.splitlines()
     step = int(full.split()[0])
     assert step > 3 and left == f"{step - 1} True {step - 1}"

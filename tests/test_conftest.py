@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from slow import slow
 
 from ddp_lessons.blocks.checkpoint import save_model
 
@@ -32,7 +33,7 @@ def nbval(tmp_path):
         cell = nbformat.v4.new_code_cell(code, outputs=[output], execution_count=1)
         nbformat.write(nbformat.v4.new_notebook(cells=[cell]), notebook)
         command = [sys.executable, "-m", "pytest", "--nbval", notebook]
-        done = subprocess.run(command, cwd=tmp_path / start, check=False, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, cwd=tmp_path / start, check=False, capture_output=True, text=True, timeout=600)
         print(done.stdout, done.stderr)
         return done.returncode == 0
 
@@ -48,11 +49,12 @@ def shown(source):
     return nbformat.v4.new_output("display_data", data)
 
 
-@pytest.mark.parametrize("start", [".", "notebooks"])
+@pytest.mark.parametrize("start", ["notebooks", slow(".")])
 def test_seconds_and_process_numbers_may_differ_and_no_gpu_is_seen(start, nbval):
     assert nbval(VARYING, printed("process 1 took 2.30 s ['']\n"), start)
 
 
+@pytest.mark.slow
 def test_a_shown_function_that_is_the_same_passes(nbval):
     assert nbval(SHOW, shown(inspect.getsource(save_model).strip()), ".")
 

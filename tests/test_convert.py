@@ -6,6 +6,7 @@ import shutil
 import pytest
 from converted import EXERCISES, GIVEN, SOLUTIONS, changed, judged
 from ranks import gone
+from slow import slow
 
 from ddp_lessons.workbench.exercises.convert import check_script, copy_script, judge
 from ddp_lessons.workbench.scripts import ROOT, Refused
@@ -24,18 +25,24 @@ def project(script, tmp_path):
     return put
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [None, 2, 4])
 @pytest.mark.parametrize("name", SOLUTIONS)
+def test_a_solution_has_nothing_wrong(name, ranks, tmp_path):
+    assert judged(tmp_path, name, SOLUTIONS[name], ranks) == ("", "")
+
+
+@pytest.mark.parametrize(
+    "name, ranks",
+    [
+        ("3_early_stop", 2),
+        *(slow(name, ranks) for name in SOLUTIONS for ranks in (2, 4)),
+    ],
+)
 def test_a_solution_is_solved(name, ranks, project, capsys, mark):
     project(name, SOLUTIONS[name])
     check_script(name, ranks=[ranks])
     assert capsys.readouterr().out.endswith(f"\n{ranks} ranks: the single card's weights, and lines, once\nsolved\n")
     assert gone(mark)
-
-
-@pytest.mark.parametrize("name", SOLUTIONS)
-def test_a_solution_works_alone_as_before(name, tmp_path):
-    assert judged(tmp_path, name, SOLUTIONS[name], None) == ("", "")
 
 
 BROKEN = [
@@ -46,8 +53,8 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize(("old", "new", "hint"), BROKEN)
+@pytest.mark.parametrize("ranks", [2, slow(4)])
+@pytest.mark.parametrize(("old", "new", "hint"), [BROKEN[0], *(slow(*one) for one in BROKEN[1:])])
 def test_a_run_that_hangs_or_fails_gets_its_own_hint(old, new, hint, ranks, project, capsys, mark):
     project("3_early_stop", changed(SOLUTIONS["3_early_stop"], {old: new}))
     check_script("3_early_stop", ranks=[ranks], stuck=4)

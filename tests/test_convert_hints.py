@@ -4,6 +4,7 @@ from itertools import combinations
 
 import pytest
 from converted import GIVEN, SOLUTIONS, changed, judged
+from slow import slow
 
 from ddp_lessons.workbench.exercises.convert import judge
 from ddp_lessons.workbench.exercises.convert.judge import close
@@ -71,7 +72,7 @@ WRONG = {
 CASES = [(name, changes, hint) for name, wrong in WRONG.items() for changes, hint in wrong]
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, slow(4)])
 @pytest.mark.parametrize(("name", "changes", "hint"), CASES)
 def test_a_wrong_answer_gets_its_own_hint(name, changes, hint, ranks, tmp_path):
     hint = HINTS[name][hint] if isinstance(hint, int) else hint
@@ -79,7 +80,7 @@ def test_a_wrong_answer_gets_its_own_hint(name, changes, hint, ranks, tmp_path):
     assert wrong and said == hint.replace("WORLD", str(ranks))
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, slow(4)])
 @pytest.mark.parametrize("name", MISTAKES)
 def test_known_mistakes_differ_from_the_answer_and_from_each_other(name, ranks):
     found = [(None, answer_of(GIVEN[name], ROOT / "data"))]

@@ -8,6 +8,7 @@ import pytest
 import torch
 from drawn import assert_looks
 from ranks import run_ranks
+from slow import slow
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 
@@ -60,7 +61,7 @@ def by_default(rank, world_size):
     return record_run(build_model("cnn").double(), None, batches_of(rank, world_size))
 
 
-@pytest.fixture(scope="module", params=[1, 2, 4, 8], ids="{} ranks".format)
+@pytest.fixture(scope="module", params=[1, 2, slow(4), slow(8)], ids="{} ranks".format)
 def records(request):
     return run_ranks(request.param, on_rank)
 

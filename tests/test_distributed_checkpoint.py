@@ -104,7 +104,7 @@ def saved_while_training_goes_on(rank, world_size, folder):
     with torch.no_grad():
         for weight in model.parameters():
             weight.zero_()  # what training would do meanwhile, at its worst
-    saving.result(timeout=30)
+    saving.result(timeout=300)
     return had, load(rank, world_size, folder)
 
 

@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
 from commands import run
 
 from ddp_lessons.workbench.scripts import ROOT
@@ -24,6 +25,7 @@ def line(path: Path, words: str) -> int:
     return before.count("\n") + 2
 
 
+@pytest.mark.slow
 def test_it_hears_what_is_so(tmp_path):
     launcher = f"-m torch.distributed.launch --nproc_per_node=2 {SCRIPT}".split()
     options = ["--data", ROOT / "data", "--samples", 320, "--epochs", 2]

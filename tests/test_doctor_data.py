@@ -3,15 +3,15 @@
 from collections import Counter
 
 import pytest
-from examined import PATIENTS, examined, hears_what_it_should
+from examined import PATIENTS, cases, examined, hears_what_it_should
 from torch.utils.data import DistributedSampler
 
 from ddp_lessons.doctor.judge import findings, grade
 
-SCRIPTS = sorted((PATIENTS / "data").glob("*.py"))
+FOLDER = PATIENTS / "data"
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", cases(FOLDER))
 def test_it_hears_what_its_comments_say(script):
     hears_what_it_should(script)
 

@@ -3,19 +3,20 @@
 import re
 
 import pytest
-from examined import PATIENTS, examined, expected, heard, hears_what_it_should
+from examined import PATIENTS, cases, examined, expected, heard, hears_what_it_should
 
 from ddp_lessons.doctor.judge import findings
 
-SCRIPTS = sorted((PATIENTS / "drift").glob("*.py"))
+FOLDER = PATIENTS / "drift"
+CASES = cases(FOLDER)
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", CASES)
 def test_it_hears_what_its_comments_say(script):
     hears_what_it_should(script)
 
 
-@pytest.mark.parametrize("script", [one for one in SCRIPTS if "hand" in one.stem], ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", [case for case in CASES if "hand" in case.id])
 def test_it_hears_the_same_on_three_ranks(script):
     assert heard(examined(script, ranks=3)) == expected(script)
 
@@ -68,6 +69,6 @@ dist.destroy_process_group()
 """
 
 
-@pytest.mark.parametrize("script", [one for one in SCRIPTS if one.stem.startswith("sound")], ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", [case for case in CASES if "sound" in case.id])
 def test_sound_ones_stay_silent_when_they_are_cut_short(script):
     assert heard(examined(script, limit=4)) == []

@@ -1,14 +1,14 @@
 """The doctor on scripts that learn nothing, and on their sound look-alikes."""
 
 import pytest
-from examined import PATIENTS, examined, hears_what_it_should
+from examined import PATIENTS, cases, examined, hears_what_it_should
 
 from ddp_lessons.doctor.judge import findings
 
-SCRIPTS = sorted((PATIENTS / "learning").glob("*.py"))
+FOLDER = PATIENTS / "learning"
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", cases(FOLDER))
 def test_it_hears_what_its_comments_say(script):
     hears_what_it_should(script)
 

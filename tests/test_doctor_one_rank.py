@@ -1,13 +1,13 @@
 """The doctor on scripts in which some ranks do alone what all have to do, and on their sound look-alikes."""
 
 import pytest
-from examined import PATIENTS, examined, hears_what_it_should
+from examined import PATIENTS, cases, examined, hears_what_it_should
+from slow import slow
 
 from ddp_lessons.doctor import hang
 from ddp_lessons.doctor.judge import findings
 
 FOLDER = PATIENTS / "one_rank"
-SCRIPTS = sorted(FOLDER.glob("*.py"))
 
 
 @pytest.fixture(autouse=True)
@@ -15,8 +15,8 @@ def hangs_are_seen_soon(monkeypatch):
     monkeypatch.setattr(hang, "STILL", 1.5)
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("ranks", [3, slow(2)])
+@pytest.mark.parametrize("script", cases(FOLDER))
 def test_it_hears_what_its_comments_say(script, ranks):
     hears_what_it_should(script, ranks)
 

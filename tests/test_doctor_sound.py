@@ -2,11 +2,12 @@
 
 import pytest
 import torch
-from examined import PATIENTS, examined, heard
+from examined import PATIENTS, cases, examined, heard
 from ranks import run_script
+from slow import slow
 from stub_project import ROOT
 
-STYLES = sorted((PATIENTS / "styles").glob("*.py"))
+STYLES = cases(PATIENTS / "styles")
 SHORT = ["--data", str(ROOT / "data"), "--samples", "512"]
 OURS = {
     "lesson2_ranks": [],
@@ -17,8 +18,8 @@ OURS = {
 }
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("script", STYLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("ranks", [2, slow(3)])
+@pytest.mark.parametrize("script", STYLES)
 def test_other_styles_are_silent(script, ranks):
     run = examined(script, ranks=ranks)
     assert {event["how"] for _, event in run.all("end")} == {"done"}

@@ -3,6 +3,7 @@
 import sys
 import time
 
+import pytest
 import torch
 from commands import TORCHRUN, run
 from ranks import run_ranks
@@ -37,6 +38,7 @@ def test_the_alarm_s_time_is_its_own_however_uneven_the_steps():
         assert step > 0.02 and alarm > 0  # as a difference of steps the alarm was -0.05
 
 
+@pytest.mark.slow
 def test_bad_options_are_one_sentence_from_rank_0(mark):
     done = run([*TORCHRUN[:-3], SCRIPT], "--steps", "0")
     assert done.returncode != 0 and done.stdout == ""

@@ -30,7 +30,7 @@ def test_a_sentence_on_rank_0_ends_all_ranks():
 def hold(folder):
     lock_folder(folder)
     Path(folder, "held").touch()
-    time.sleep(60)
+    time.sleep(300)
 
 
 def get(folder, seconds):
@@ -47,7 +47,7 @@ def test_a_folder_is_one_run_s_until_its_process_ends(tmp_path):
     folder = str(tmp_path)
     _, owner = start((hold, folder))
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 300
         while not (tmp_path / "held").exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         [(printed, refusal)] = run_all([(get, folder, 1)])
@@ -56,8 +56,8 @@ def test_a_folder_is_one_run_s_until_its_process_ends(tmp_path):
         assert refusal == f"{name}: end that, or give another folder"
         answer, patient = start((get, folder, 20))
         owner.kill()
-        assert answer.poll(30), "it waits for a process that has ended"
-        patient.join(10)
+        assert answer.poll(300), "it waits for a process that has ended"
+        patient.join(300)
     finally:
         owner.kill()
     [(printed, refusal)] = run_all([(get, folder, 1)])

@@ -3,14 +3,15 @@
 import json
 
 import pytest
-from lab import STATE
+from lab import SECONDS, STATE
 from playwright.sync_api import expect
 from ranks import run_ranks
+from slow import slow
 from stub_project import ROOT
 
 from ddp_lessons.workbench.step_record import record_steps
 
-# a cell that shows the picture, and in it every control that the reader has
+# a cell that shows the picture, with all of its controls
 PICTURES = {
     "sampler": "from ddp_lessons.workbench.pictures.sampler import SamplerExplorer\nSamplerExplorer(11, 4)",
     "ranks_map": "from ddp_lessons.workbench.pictures.ranks_map import RanksMap\nRanksMap(2, 4, 3)",
@@ -28,9 +29,9 @@ KEYS = {  # and where each takes a control
     "End": lambda control: control.max,
     "Space": lambda control: not control.value,
 }
-STATUS = ".jp-OutputArea-output p[role=status]"
-CONTROLS = ".jp-OutputArea-output :is([role=slider], input[type=checkbox])"
-FOCUSED = f"() => [...document.querySelectorAll('{CONTROLS}')].indexOf(document.activeElement)"
+STATUS = "p[role=status]"
+CONTROLS = ":is([role=slider], input[type=checkbox])"
+FOCUSED = "controls => controls.indexOf(document.activeElement)"
 THEME = "theme => jupyterapp.commands.execute('apputils:change-theme', {theme: `JupyterLab ${theme}`})"
 SAVE = "() => jupyterapp.commands.execute('docmanager:save')"
 OPEN_WITHOUT_KERNEL = """path => jupyterapp.commands.execute(
@@ -58,48 +59,66 @@ def picture_of(cell: str):
     return eval(last, names)
 
 
-def says(notebook, words: str) -> None:
-    """Wait until the page says so, and nothing else."""
-    said = notebook.page.locator(STATUS)
-    notebook.until(lambda: [" ".join(text.split()) for text in said.all_inner_texts()] == [words], 10)
+class Shown:
+    """A picture in a cell of an open notebook."""
+
+    def __init__(self, notebook, number: int):
+        self.notebook, self.page = notebook, notebook.page
+        cell = self.page.locator(".jp-Notebook .jp-CodeCell").nth(number)
+        self.status, self.controls = cell.locator(STATUS), cell.locator(CONTROLS)
+
+    def says(self, words: str) -> None:
+        """Wait until it says so, and nothing else."""
+        self.notebook.until(lambda: [" ".join(text.split()) for text in self.status.all_inner_texts()] == [words])
+
+    def focus(self, control: int) -> None:
+        """Go to a control with the tab key."""
+        for _ in range(4):
+            if self.controls.evaluate_all(FOCUSED) == control:
+                return
+            self.page.keyboard.press("Tab")
+        pytest.fail(f"the tab key does not get to control {control}")
 
 
-def focus(notebook, control: int) -> None:
-    """Go to a control with the tab key."""
-    for _ in range(4):
-        if notebook.page.evaluate(FOCUSED) == control:
-            return
-        notebook.page.keyboard.press("Tab")
-    pytest.fail(f"the tab key does not get to control {control}")
-
-
-@pytest.mark.parametrize("theme", ["Light", "Dark"])
-@pytest.mark.parametrize("name", PICTURES)
-def test_every_control_moves_by_keyboard_and_the_page_says_what_is_seen(opened, course, cells, name, theme):
-    notebook, twin = opened(f"{name}-{theme}", cells[name]), picture_of(cells[name])
+@pytest.mark.parametrize("theme", ["Light", slow("Dark")])
+def test_every_control_moves_by_keyboard_and_the_page_says_what_is_seen(opened, course, cells, theme):
+    name = f"pictures-{theme}"
+    notebook = opened(name, *cells.values())
     notebook.page.evaluate(THEME, theme)
-    notebook.run(0)
-    says(notebook, twin.words)
-    assert not notebook.page.locator(STILLS).is_visible()
-    notebook.page.locator(CONTROLS).first.focus()
-    notebook.picture("first")
-    for place, (control_name, control) in enumerate(twin.controls.items()):
-        focus(notebook, place)
-        # to the end of a slider that has grown goes only the arrow: Lab's End key knows the old one
-        keys = ["Home", "ArrowRight"] if control_name in twin.limits(**twin.values) else ["Home", "ArrowRight", "End"]
-        for key in ["Space"] if isinstance(control.value, bool) else keys:
-            notebook.page.keyboard.press(key)
-            control.value = KEYS[key](control)
-            says(notebook, twin.words)
-    notebook.picture("moved")
+    notebook.run_all()
+    assert not notebook.page.locator(STILLS).first.is_visible()
+    for number, cell in enumerate(cells.values()):
+        try_every_control(Shown(notebook, number), picture_of(cell))
     assert notebook.kinds == {"display_data"}
     notebook.page.evaluate(SAVE)
+    notebook.pictures_of_all()
     notebook.shut_down()
-    wait_for_stills(notebook.page, course, f"{name}-{theme}", 1)
+    wait_for_stills(notebook.page, course, name, len(cells))
     notebook.picture("still")
 
 
-@pytest.mark.parametrize("lesson, pictures", [("lesson2_ranks", 2), ("lesson3_sampler", 2), ("lesson4_ddp", 1)])
+def try_every_control(shown: Shown, twin) -> None:
+    """Move each control of a picture with the keys; the page must say what its twin here says."""
+    shown.says(twin.words)
+    shown.controls.first.focus()
+    for place, (control_name, control) in enumerate(twin.controls.items()):
+        shown.focus(place)
+        # to the end of a slider that has grown goes only the arrow: Lab's End key knows the old one
+        keys = ["Home", "ArrowRight"] if control_name in twin.limits(**twin.values) else ["Home", "ArrowRight", "End"]
+        for key in ["Space"] if isinstance(control.value, bool) else keys:
+            shown.page.keyboard.press(key)
+            control.value = KEYS[key](control)
+            shown.says(twin.words)
+
+
+@pytest.mark.parametrize(
+    "lesson, pictures",
+    [
+        ("lesson2_ranks", 2),
+        slow("lesson3_sampler", 2),
+        slow("lesson4_ddp", 1),
+    ],
+)
 def test_a_lesson_that_lab_does_not_trust_yet_shows_the_still_pictures(browser, course, lesson, pictures):
     cells = json.loads((ROOT / "notebooks" / f"{lesson}.ipynb").read_text())["cells"]
     stored = [output for cell in cells for output in cell.get("outputs", ()) if "image/png" in output.get("data", ())]
@@ -110,12 +129,12 @@ def test_a_lesson_that_lab_does_not_trust_yet_shows_the_still_pictures(browser, 
 def wait_for_stills(page, course, name: str, pictures: int) -> None:
     """Open a notebook without a kernel; wait until all its still pictures are there, and nothing in their place."""
     page.goto(course[1]("").replace("lab/tree/?", "lab?"))
-    page.wait_for_function("() => window.jupyterapp?.restored.then(() => true)", timeout=60_000)
+    page.wait_for_function("() => window.jupyterapp?.restored.then(() => true)", timeout=SECONDS * 1000)
     page.evaluate(OPEN_WITHOUT_KERNEL, f"notebooks/{name}.ipynb")
     # Lab draws a long notebook's cells little by little, so the last picture comes after the first
-    expect(page.locator(STILLS)).to_have_count(pictures, timeout=60_000)
-    assert page.locator(STATUS).count() == 0
+    expect(page.locator(STILLS)).to_have_count(pictures, timeout=SECONDS * 1000)
+    assert page.locator(f".jp-OutputArea-output {STATUS}").count() == 0
     assert page.evaluate(STATE)[0] is None  # no kernel
     for still in page.locator(STILLS).all():
-        expect(still).to_have_js_property("naturalWidth", 1140, timeout=10_000)
+        expect(still).to_have_js_property("naturalWidth", 1140, timeout=SECONDS * 1000)
         expect(still).to_have_js_property("clientWidth", 760)

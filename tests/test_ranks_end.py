@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from notebook import Notebook, opened
 from ranks import gone, processes_with
+from slow import slow
 
 SLEEPER = "\nimport subprocess\nsubprocess.Popen(['sleep', '1000'])"  # for DataLoader workers, and whatever else
 
@@ -20,7 +21,7 @@ def notebook(tmp_path_factory):
         yield notebook
 
 
-def ended(notebook, kernels=1, seconds=5):
+def ended(notebook, kernels=1, seconds=30):
     """Tell whether soon no process is left of those that the notebook started, but its kernel."""
     deadline = time.monotonic() + seconds
     while len(processes_with(notebook.mark)) > kernels and time.monotonic() < deadline:
@@ -32,9 +33,9 @@ def pids_of(notebook):
     return list(map(int, re.findall(r"process (\d+)", notebook.run("%ranks status"))))
 
 
-def ten_rounds(folder):
+def some_rounds(folder, rounds):
     with opened(folder) as notebook:
-        for turn in range(10):
+        for turn in range(rounds):
             stop = threading.Timer(turn / 4, notebook.manager.interrupt_kernel)
             if turn % 2:  # the stop button, at any moment while ranks start
                 stop.start()
@@ -45,13 +46,14 @@ def ten_rounds(folder):
                 notebook.restart()
             else:
                 notebook.run("%ranks stop")
-            assert ended(notebook, seconds=1), turn
+            assert ended(notebook), turn
     assert ended(notebook, kernels=0)
 
 
-def test_twenty_rounds_leave_nothing(tmp_path):
+@pytest.mark.parametrize("rounds", [3, slow(10)])
+def test_rounds_of_two_notebooks_leave_nothing(rounds, tmp_path):
     with ThreadPoolExecutor() as pool:
-        list(pool.map(ten_rounds, [tmp_path, tmp_path]))
+        list(pool.map(some_rounds, [tmp_path, tmp_path], [rounds, rounds]))
 
 
 def test_rank_killed_while_idle(notebook):
@@ -69,7 +71,7 @@ def test_rank_killed_in_a_cell(notebook):
     threading.Timer(1, os.kill, [pid, signal.SIGKILL]).start()
     notebook.run("%%ranks" + SLEEPER + "\nif dist.get_rank() == 0: dist.recv(torch.ones(1))\nwhile True: pass")
     assert notebook.error[0].startswith("Rank 1 has ended, and 3 s later rank 0 waits in recv, cell line 4: all ranks")
-    assert notebook.seconds < 1 + 5 + 1 and ended(notebook, seconds=0)  # 1 until the kill, 1 for a busy machine
+    assert ended(notebook)
     assert notebook.works()
 
 
@@ -77,15 +79,14 @@ def test_restart_while_ranks_are_stuck(notebook):
     notebook.start_group()
     notebook.client.execute("%%ranks" + SLEEPER + "\ndist.recv(torch.ones(1))")
     time.sleep(1)
-    start = time.monotonic()
     notebook.restart()
-    assert ended(notebook) and time.monotonic() < start + 8
+    assert ended(notebook)
 
 
 def test_unloading_ends_even_what_ignores_sigterm(notebook):
     notebook.run("%%ranks 1\nimport signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)" + SLEEPER)
     notebook.run("%unload_ext ddp_lessons")
-    assert notebook.seconds < 4 and ended(notebook, seconds=0)
+    assert ended(notebook)
 
 
 def test_stop_ends_what_a_rank_has_started_in_a_session_of_its_own(notebook):
@@ -106,5 +107,5 @@ def test_killing_the_kernel_ends_the_ranks(tmp_path):
     notebook = Notebook(tmp_path)
     notebook.run("%%ranks 2\npass")
     os.kill(notebook.manager.provisioner.process.pid, signal.SIGKILL)
-    assert gone(notebook.mark, seconds=5)
+    assert gone(notebook.mark)
     notebook.manager.shutdown_kernel(now=True)

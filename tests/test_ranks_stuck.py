@@ -27,7 +27,6 @@ def test_collectives_that_do_not_match_one_of_them_in_a_function_of_an_earlier_c
     notebook.run(
         "%%ranks --timeout 1\nx = torch.ones(4)\n\nif dist.get_rank() == 0:\n    fetch(x)\nelse:\n    dist.barrier()"
     )
-    assert notebook.seconds < 7
     places = f"rank 0 waits in broadcast, cell {earlier} line 3; rank 1 waits in barrier, cell line 7"
     assert notebook.error == [f"After 1 s, {places}{ENDED}"]
     assert notebook.works() and notebook.run("print(mine)") == "7\n"
@@ -44,7 +43,7 @@ def test_backward_of_one_rank_only_below_another_magic(notebook):
 def test_one_fails_while_another_waits_for_it(notebook):
     notebook.start_group()
     output = notebook.run("%%ranks\nif dist.get_rank() == 1:\n    1 / 0\ndist.barrier()")
-    assert "rank 1 failed:\n" in output and "ZeroDivisionError" in output and notebook.seconds < 10
+    assert "rank 1 failed:\n" in output and "ZeroDivisionError" in output
     assert notebook.error == ["Rank 1 failed, and 3 s later rank 0 waits in barrier, cell line 4" + ENDED]
 
 
@@ -62,5 +61,4 @@ def test_interrupt_of_ranks_that_wait_and_again_meanwhile(notebook):
         stop_after(notebook, seconds)
     notebook.run("%%ranks\nx = torch.ones(1)\ndist.recv(x)")
     assert notebook.error == ["Interrupted, while ranks 0 and 1 wait in recv, cell line 3" + ENDED]
-    assert notebook.seconds < 6
     assert notebook.works()

@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 from one_process import DATA
 from ranks import as_script, meeting_point, run_all, run_ranks, run_script, torchrun_environment
+from slow import slow
 
 from ddp_lessons.blocks.data import load_mnist
 from ddp_lessons.blocks.model import build_model
@@ -71,13 +72,13 @@ def resumed_from_each(rank, world_size, throwaway: bool) -> list[tuple[bool, flo
     return ends
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+@pytest.mark.parametrize("ranks", [2, 3, *(slow(ranks) for ranks in (1, 4))])
 def test_from_each_step_it_ends_bit_for_bit_where_the_unstopped_run_ends(ranks):
     for ends in run_ranks(ranks, resumed_from_each, True):
         assert ends == [(True, 0.0)] * 10  # weights, momentum, schedule, each rank's random numbers, place: all
 
 
-@pytest.mark.parametrize("ranks", [3, 4])
+@pytest.mark.parametrize("ranks", [3, slow(4)])
 def test_without_the_throwaway_backward_it_ends_a_rounding_away(ranks):
     for ends in run_ranks(ranks, resumed_from_each, False):
         assert sum(not equal for equal, _ in ends) >= 5  # here and there the two orders give the same sum
@@ -117,7 +118,7 @@ def test_what_is_left_of_an_epoch_is_read_once_on_any_number_of_ranks(batch):
 def run(folder, ranks, *options):
     """Run the script in a new folder; return what rank 0 prints, and the weights."""
     folder.mkdir(exist_ok=True)
-    printed, *others = run_script(SCRIPT, *SMALL, *options, "--save", "m.pth", folder=folder, ranks=ranks, timeout=90)
+    printed, *others = run_script(SCRIPT, *SMALL, *options, "--save", "m.pth", folder=folder, ranks=ranks)
     assert others == [""] * len(others)
     return printed, torch.load(folder / "m.pth", weights_only=True)
 

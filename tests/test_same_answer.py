@@ -54,6 +54,7 @@ def test_50_steps_of_a_cnn_with_group_norm_are_those_of_one_process_in_float64(o
     assert len(apart) == 50 and all(each < 1e-12 for each in apart)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["momentum", "AdamW"])
 def test_50_steps_of_the_course_s_cnn_are_those_of_one_process_in_float64(optimizer):
     apart, *_ = run_ranks(2, on_rank, differences, "cnn", optimizer, "float64", 50, DATA)
@@ -91,14 +92,14 @@ def test_a_batch_that_ranks_cannot_share_is_refused():
 @pytest.mark.parametrize("dtype", LINEAR)
 @pytest.mark.parametrize("network", ["linear", "cnn"])
 def test_one_gradient_is_within_its_rounding_bound(network, dtype, ranks):
-    shares = run_ranks(ranks, on_rank, share_of_bounds, network, dtype, DATA)
-    assert shares == [shares[0]] * ranks
-    assert shares[0] == 0 if ranks == 1 else 0 < shares[0] < 1
+    share, *others = run_ranks(ranks, on_rank, share_of_bounds, network, dtype, DATA)
+    assert share == 0 if ranks == 1 else 0 < share < 1
+    assert others == [None] * (ranks - 1)
 
 
 def test_the_bound_does_not_count_what_cancels_within_a_sample():
     """As lesson 5 says of a bias before a GroupNorm: only float64 tells such rounding from a mistake."""
-    assert min(run_ranks(2, on_rank, share_of_bounds, "small", "float32", DATA)) > 1
+    assert run_ranks(2, on_rank, share_of_bounds, "small", "float32", DATA)[0] > 1
 
 
 def test_the_bound_is_a_closed_form_where_there_is_one():

@@ -1,6 +1,7 @@
 """Holds start.py to its commands, and to leaving nothing behind, whatever ends it."""
 
 import ast
+import contextlib
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from stub_project import ROOT, Project
+from stub_project import ROOT, TEST, Project
 
 sys.path.insert(0, str(ROOT))  # for start, which no package holds
 import start
@@ -72,18 +73,17 @@ def test_an_old_python_that_lies_here_says_so(project):
 def test_train_and_test_pass_on_what_is_given(project):
     assert project.run("train") == (0, "[]\n", "")
     assert project.run("train", "lesson2_ranks", "--ranks", "3") == (0, "['lesson2_ranks', '--ranks', '3']\n", "")
-    assert project.run("test", "-k", "blocks") == (0, "['--nbval', '-n2', '--dist=loadfile', '-k', 'blocks']\n", "")
+    assert project.run("test", "-k", "blocks") == (0, f"{[*TEST, '-k', 'blocks']}\n", "")
 
 
 def test_lab_takes_another_port_where_8888_is_taken(tmp_path):
     code = "import start, sys; start.PYTHON = sys.executable; sys.exit(start.lab('--no-browser'))"
     folders = {f"JUPYTER_{kind}_DIR": str(tmp_path) for kind in ("RUNTIME", "CONFIG")}
-    with socket.socket() as taken:
-        if taken.connect_ex(("127.0.0.1", 8888)):
-            taken.close()
-            taken = socket.create_server(("127.0.0.1", 8888))
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # somebody else has it: that is as good
+            stack.enter_context(socket.create_server(("127.0.0.1", 8888)))
         lab = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=os.environ | folders, stderr=-1, text=True)
-        with lab, taken:
+        with lab:
             line = next(line for line in lab.stderr if "token=" in line)
             children = psutil.Process(lab.pid).children(recursive=True)
             lab.terminate()
@@ -112,7 +112,7 @@ def test_a_signal_ends_the_child_too(project, name):
     with project.start("train", "wait") as process:
         assert process.stdout.readline() == "['wait']\n"
         process.send_signal(signal.Signals[name])
-        assert process.communicate(timeout=20) == ("the launcher got SIGTERM\n", "")
+        assert process.communicate(timeout=120) == ("the launcher got SIGTERM\n", "")
     assert process.returncode == 128 + signal.Signals[name]
     assert project.nothing_runs()
 
@@ -121,4 +121,4 @@ def test_killed_it_leaves_no_process_either(project):
     with project.start("train", "wait") as process:
         assert process.stdout.readline() == "['wait']\n"
         process.kill()
-        assert project.nothing_runs(seconds=5)
+        assert project.nothing_runs()

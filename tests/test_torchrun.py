@@ -8,8 +8,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from slow import slow
 
-from ddp_lessons.workbench.torchrun import torchrun_command, torchrun_environment
+from ddp_lessons.running.torchrun import torchrun_command, torchrun_environment
 
 HERE = "127.0.0.1"
 WRITE_DOWN = """
@@ -24,7 +25,7 @@ def free_port() -> int:
         return held.getsockname()[1]
 
 
-@pytest.mark.parametrize("machines, cards", [(1, 1), (1, 2), (2, 2)])
+@pytest.mark.parametrize("machines, cards", [(1, 2), *(slow(*one) for one in [(1, 1), (2, 2)])])
 def test_every_rank_has_the_environment_that_we_say(machines, cards, tmp_path, monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     (tmp_path / "write_down.py").write_text(WRITE_DOWN)
@@ -34,7 +35,7 @@ def test_every_rank_has_the_environment_that_we_say(machines, cards, tmp_path, m
         command = torchrun_command(cards, machines, machine, HERE, port)
         assert command.pop(0) == "torchrun"
         command = [sys.executable, "-m", "torch.distributed.run", *command, "--local-addr", HERE, "write_down.py"]
-        subprocess.run(command, cwd=tmp_path, env=dict(os.environ), check=True, timeout=100, capture_output=True)
+        subprocess.run(command, cwd=tmp_path, env=dict(os.environ), check=True, timeout=600, capture_output=True)
 
     with ThreadPoolExecutor(machines) as pool:
         list(pool.map(start, range(machines)))

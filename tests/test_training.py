@@ -1,4 +1,4 @@
-"""Lesson 4's script on all of MNIST, in every way that a reader may start it, against lesson 1's."""
+"""Lesson 4's script in every way that a reader may start it, against lesson 1's: on a bit of MNIST, and on all."""
 
 import os
 import re
@@ -6,13 +6,13 @@ import socket
 import subprocess
 import sys
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import torch
-from ranks import gone
+from ranks import gone, run_script
+from slow import slow
 from torch.utils.data import DataLoader
 from torchvision import datasets
 from torchvision.transforms import ToTensor
@@ -26,20 +26,32 @@ EPOCH = re.compile(r"epoch (\d): test loss \d\.\d{4}, accuracy (\d\d\.\d\d)%, tr
 
 PYTHON = [sys.executable]
 TORCHRUN = [*PYTHON, "-m", "torch.distributed.run"]
-COMMANDS = {
-    "python": [*PYTHON, LESSON4],
-    "python --local_rank=0": [*PYTHON, LESSON4, "--local_rank=0"],
-    "python lesson1": [*PYTHON, LESSON1],
-    "torchrun": [*TORCHRUN, LESSON4],
-    "torchrun 2": [*TORCHRUN, "--standalone", "--nproc-per-node", "2", LESSON4],
-    "torchrun 4": [*TORCHRUN, "--standalone", "--nproc-per-node", "4", LESSON4],
-    "launch 2": [*PYTHON, "-m", "torch.distributed.launch", "--nproc_per_node=2", LESSON4],
+
+
+class Way(NamedTuple):
+    """A way to start a script: the launcher's command, if there is one, and how many ranks it starts."""
+
+    script: Path = LESSON4
+    options: tuple[str, ...] = ()
+    ranks: int | None = None
+    launcher: tuple[str, ...] = tuple(PYTHON)
+
+
+WAYS = {
+    "python": Way(),
+    "python --local_rank=0": Way(options=("--local_rank=0",)),
+    "python lesson1": Way(LESSON1),
+    "torchrun": Way(ranks=1, launcher=(*TORCHRUN,)),
+    "torchrun 2": Way(ranks=2, launcher=(*TORCHRUN, "--standalone", "--nproc-per-node", "2")),
+    "torchrun 4": Way(ranks=4, launcher=(*TORCHRUN, "--standalone", "--nproc-per-node", "4")),
+    "launch 2": Way(ranks=2, launcher=(*PYTHON, "-m", "torch.distributed.launch", "--nproc_per_node=2")),
 }
-RANKS = {"torchrun": 1, "torchrun 2": 2, "torchrun 4": 4, "launch 2": 2}
+SIZES = {"a hundredth": ("--samples", "640", "--epochs", "2"), "all": ()}
+LAUNCHED = ("torchrun 2", "launch 2")  # of a hundredth; the other ranks are forked, and told what a launcher tells
 
 
 class Outcome(NamedTuple):
-    """What came of a command."""
+    """What came of a training."""
 
     code: int
     printed: list[str]
@@ -52,15 +64,21 @@ class Outcome(NamedTuple):
         return [float(found[2]) for found in map(EPOCH.fullmatch, self.printed) if found]
 
 
-def train(command: list, folder: Path) -> Outcome:
-    """Run a command in the project's folder on all of MNIST; its weights go into `folder`."""
-    weights, mark = folder / "weights.pth", f"mark-{uuid.uuid4()}"
+def launched(way: Way, options: list[str], weights: Path) -> Outcome:
+    """Train with the command that a reader types, in the project's folder."""
+    mark = f"mark-{uuid.uuid4()}"
     ours = {"OMP_NUM_THREADS": "1", "PET_MASTER_PORT": str(free_port()), "DDP_LESSONS_MARK": mark}
+    command = [*way.launcher, way.script, *options]
     done = subprocess.run(
-        [*command, "--save", weights],
-        cwd=ROOT, env=os.environ | ours, check=False, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        command, cwd=ROOT, env=os.environ | ours, check=False, capture_output=True, text=True, timeout=1200
+    )
     return Outcome(done.returncode, done.stdout.splitlines(), done.stderr, weights, mark)
+
+
+def forked(way: Way, options: list[str], weights: Path) -> Outcome:
+    """Train in processes that are up at once."""
+    printed = run_script(way.script, *options, folder=ROOT, ranks=way.ranks, timeout=300)
+    return Outcome(0, "".join(printed).splitlines(), "", weights, "nothing is left of forked ranks")
 
 
 def free_port() -> int:
@@ -70,18 +88,25 @@ def free_port() -> int:
         return sock.getsockname()[1]
 
 
+@pytest.fixture(scope="module", params=["a hundredth", slow("all")])
+def size(request):
+    """How much of MNIST is trained on."""
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory):
-    """Every command, run once: those of one rank two at a time."""
-    folders = {name: tmp_path_factory.mktemp("run") for name in COMMANDS}
-    many = [name for name in COMMANDS if RANKS.get(name, 1) > 1]
-    one = [name for name in COMMANDS if name not in many]
-    with ThreadPoolExecutor(2) as pool:
-        outcomes = dict(zip(one, pool.map(lambda name: train(COMMANDS[name], folders[name]), one), strict=True))
-    return outcomes | {name: train(COMMANDS[name], folders[name]) for name in many}
+def outcomes(size, tmp_path_factory):
+    """Every way, taken once."""
+    found = {}
+    for name, way in WAYS.items():
+        weights = tmp_path_factory.mktemp("run") / "weights.pth"
+        options = [*SIZES[size], *way.options, "--data", str(DATA), "--save", str(weights)]
+        train = launched if size == "all" or name in LAUNCHED else forked
+        found[name] = train(way, options, weights)
+    return found
 
 
-@pytest.fixture(params=COMMANDS)
+@pytest.fixture(params=WAYS)
 def name(request):
     return request.param
 
@@ -98,17 +123,19 @@ def test_images():
     return list(DataLoader(datasets.MNIST(DATA, False, transform=ToTensor()), 1000))
 
 
-def test_five_epochs_reach_an_accuracy_between_90_and_92(outcome):
-    assert len(outcome.accuracies) == 5
-    assert 90 <= outcome.accuracies[-1] <= 92
+def test_five_epochs_reach_an_accuracy_between_90_and_92(outcome, size):
+    accuracies = outcome.accuracies
+    assert len(accuracies) == (5 if size == "all" else 2)
+    low, high = (90, 92) if size == "all" else (40, 75)  # after 40 steps the model is still far from its best
+    assert low <= accuracies[-1] <= high
 
 
-def test_rank_0_alone_prints_who_we_are_and_a_line_an_epoch(outcome, name):
-    ranks, group = RANKS.get(name, 1), "gloo" if name in RANKS else None
-    heading = [] if name == "python lesson1" else [f"ranks: {ranks}, device: cpu, group: {group}"]
+def test_rank_0_alone_prints_who_we_are_and_a_line_an_epoch(outcome, name, size):
+    ranks = WAYS[name].ranks
+    heading = [] if name == "python lesson1" else [f"ranks: {ranks or 1}, device: cpu, group: {ranks and 'gloo'}"]
     assert outcome.printed[: len(heading)] == heading
     epochs = [EPOCH.fullmatch(line) for line in outcome.printed[len(heading) :]]
-    assert [int(found[1]) for found in epochs] == [1, 2, 3, 4, 5]
+    assert [int(found[1]) for found in epochs] == ([1, 2, 3, 4, 5] if size == "all" else [1, 2])
 
 
 def test_the_weights_load_into_a_bare_model_and_score_what_was_printed(outcome, test_images):
@@ -127,6 +154,7 @@ def test_nothing_but_the_weights_is_written(outcome):
     assert [path.name for path in outcome.weights.parent.iterdir()] == ["weights.pth"]
 
 
+@pytest.mark.parametrize("size", [slow("all")], indirect=True, scope="module")
 def test_accuracies_are_within_a_point_of_each_other(outcomes):
     last = [outcome.accuracies[-1] for outcome in outcomes.values()]
     assert max(last) - min(last) <= 1

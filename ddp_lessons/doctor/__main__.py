@@ -10,7 +10,7 @@ from ddp_lessons.doctor import report
 from ddp_lessons.doctor.command import unwrapped
 from ddp_lessons.doctor.judge import CODES, findings, grade
 from ddp_lessons.doctor.patient import Interrupted, examine
-from ddp_lessons.workbench.processes import STOPS
+from ddp_lessons.running.processes import STOPS
 
 COULD_NOT_RUN = 2
 MOST = 64  # ranks

@@ -7,8 +7,7 @@ from ddp_lessons.doctor.finding import where
 from ddp_lessons.doctor.journal import Run
 from ddp_lessons.doctor.judge.calls import ending, is_consequence
 from ddp_lessons.doctor.judge.launch import unfit
-from ddp_lessons.workbench.launch import ended, last_line
-from ddp_lessons.workbench.program import FAILED, Program
+from ddp_lessons.running.program import FAILED, Program, ended, last_line
 
 LONGEST = 200  # characters of a message
 

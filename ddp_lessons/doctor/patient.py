@@ -10,9 +10,9 @@ from ddp_lessons.doctor.finding import where
 from ddp_lessons.doctor.hang import hangs
 from ddp_lessons.doctor.journal import Run, is_readers, last_event, read
 from ddp_lessons.doctor.outcome import why_ended
-from ddp_lessons.workbench.processes import held_back
-from ddp_lessons.workbench.program import Program
-from ddp_lessons.workbench.torchrun import torchrun_command
+from ddp_lessons.running.processes import held_back
+from ddp_lessons.running.program import Program
+from ddp_lessons.running.torchrun import torchrun_command
 
 TICK = 0.5  # seconds between two looks for a hang
 CLEAR = "\r\x1b[K"  # the line on a terminal

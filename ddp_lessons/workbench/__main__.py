@@ -5,8 +5,8 @@ import math
 import signal
 import sys
 
+from ddp_lessons.running.processes import STOPS
 from ddp_lessons.workbench.launch import launch
-from ddp_lessons.workbench.processes import STOPS
 from ddp_lessons.workbench.scripts import Refused
 
 

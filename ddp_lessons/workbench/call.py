@@ -5,7 +5,6 @@ import json
 import os
 from collections.abc import Callable
 
-import torch.distributed as dist
 from IPython import get_ipython
 from IPython.display import publish_display_data
 
@@ -88,6 +87,8 @@ def answer(function: Callable, arguments: list, ranks: int, meeting: str) -> Non
 
     The ranks find each other through a file, `meeting`: a port would cost a look-up of names, which can take seconds.
     """
+    import torch.distributed as dist  # here, on a rank that has it anyway: the notebook's side starts without torch
+
     rank = int(os.environ["RANK"])
     os.environ.update({"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks)})
     dist.init_process_group("gloo", store=dist.FileStore(meeting, ranks), rank=rank, world_size=ranks)

@@ -13,8 +13,8 @@ from types import ModuleType
 import torch
 
 from ddp_lessons.blocks.checkpoint import checksum, read_state
+from ddp_lessons.running.processes import held_back
 from ddp_lessons.workbench.launch import LaunchError, Run, check_numbers, command_of, why_it_failed
-from ddp_lessons.workbench.processes import held_back
 from ddp_lessons.workbench.watched import Watched
 
 

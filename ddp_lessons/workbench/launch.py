@@ -3,16 +3,15 @@
 import argparse
 import re
 import shlex
-import signal
 import textwrap
 from pathlib import Path
 from types import ModuleType
 
+from ddp_lessons.running.processes import held_back
+from ddp_lessons.running.program import FAILED, Program, ended, last_line
+from ddp_lessons.running.torchrun import torchrun_command
 from ddp_lessons.workbench.mnist import mend_mnist
-from ddp_lessons.workbench.processes import held_back
-from ddp_lessons.workbench.program import FAILED, Program
 from ddp_lessons.workbench.scripts import ROOT, Refused, script_path
-from ddp_lessons.workbench.torchrun import torchrun_command
 
 MOST = 64  # ranks on one machine
 
@@ -140,14 +139,3 @@ def why_it_failed(program: Program) -> str:
         if text:
             print(f"rank {other} then said: {textwrap.shorten(last_line(text), 150, placeholder=' ...')}", flush=True)
     return f"{name} {ended(code)}" + "; its traceback is above" * (code > 0)
-
-
-def ended(code: int) -> str:
-    """Say how a process ended, from its exit code."""
-    return f"failed with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
-
-
-def last_line(text: str) -> str:
-    """Return the last line, without torch's "[rank0]: " and argparse's "script.py: error: " in front of it."""
-    lines = text.strip().splitlines() or [""]
-    return re.sub(r"^(\[rank\d+\]: )?(\S+\.py: error: )?", "", lines[-1])

@@ -11,8 +11,8 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ddp_lessons.running.processes import held_back
 from ddp_lessons.workbench.call import RESULT, cells_of
-from ddp_lessons.workbench.processes import held_back
 from ddp_lessons.workbench.ranks_in_cells import START, Cell, World
 from ddp_lessons.workbench.ranks_magic import MOST, RanksFailed
 from ddp_lessons.workbench.ranks_screen import Screen, clause, named, who_waits

@@ -14,8 +14,8 @@ from pathlib import Path
 from ipykernel.compiler import get_file_name
 from jupyter_client import BlockingKernelClient
 
-from ddp_lessons.workbench.processes import end_with_parent
-from ddp_lessons.workbench.stuck import where
+from ddp_lessons.running.processes import end_with_parent
+from ddp_lessons.running.stuck import where
 
 KERNEL = ["-m", "ipykernel_launcher"]
 KERNEL += ["--HistoryManager.enabled=False"]  # the reader's own IPython keeps its history to itself

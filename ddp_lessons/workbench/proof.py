@@ -106,10 +106,16 @@ def rounding_bounds(network: str, dtype: str, folder: str = "../data", samples: 
     return [2 * (samples - 1) * torch.finfo(size.dtype).eps / 2 * size for size in sizes]
 
 
-def share_of_bounds(network: str, dtype: str, folder: str = "../data") -> float:
-    """Return the largest difference of all ranks' gradient from one process's, as a share of its rounding bound."""
+def share_of_bounds(network: str, dtype: str, folder: str = "../data") -> float | None:
+    """Return the largest difference of all ranks' gradient from one process's, as a share of its rounding bound.
+
+    All ranks call it, and rank 0 compares; the others return None.
+    """
     first = network, "SGD", dtype, 1, folder
-    together, alone = next(train_steps(dist.get_rank(), dist.get_world_size(), *first)), next(train_steps(0, 1, *first))
+    together = next(train_steps(dist.get_rank(), dist.get_world_size(), *first))
+    if dist.get_rank() != 0:
+        return None
+    alone = next(train_steps(0, 1, *first))
     grads = zip(together.parameters(), alone.parameters(), rounding_bounds(network, dtype, folder), strict=True)
     shares = [((ours.grad - its.grad).abs() / bound)[bound > 0].max() for ours, its, bound in grads]
     return torch.stack(shares).max().item()

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import zmq
 
+from ddp_lessons.running.processes import children, kill
+from ddp_lessons.running.torchrun import torchrun_environment
 from ddp_lessons.workbench.one_rank import Rank
-from ddp_lessons.workbench.processes import children, kill
-from ddp_lessons.workbench.torchrun import torchrun_environment
 
 START = 120  # seconds for all ranks to start: sixteen on two cores need 30
 GRACE = 3  # seconds for the others to finish once one rank has failed

@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
-from ddp_lessons.workbench.processes import held_back
+from ddp_lessons.running.processes import held_back
 from ddp_lessons.workbench.ranks_in_cells import Cell, World
 from ddp_lessons.workbench.ranks_screen import Screen, named, what_went_wrong
 from ddp_lessons.workbench.scripts import PAGE, Refused

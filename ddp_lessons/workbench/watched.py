@@ -9,9 +9,9 @@ from collections.abc import Callable
 import psutil
 
 from ddp_lessons.blocks.checkpoint import checkpoints
+from ddp_lessons.running.processes import children, environment, exit_code, is_alive
+from ddp_lessons.running.program import TICK, Program
 from ddp_lessons.workbench.launch import LaunchError
-from ddp_lessons.workbench.processes import children, environment, exit_code, is_alive
-from ddp_lessons.workbench.program import TICK, Program
 from ddp_lessons.workbench.scripts import ROOT
 
 TIGHT = 0.0002  # seconds between two looks: a checkpoint's temporary file is there for some thousandths

@@ -3,21 +3,6 @@
 import ast
 from collections.abc import Callable
 
-from ddp_lessons.workbench.exercises import (
-    accumulation,
-    cases,
-    confusion,
-    ddp,
-    fair_loss,
-    mask,
-    ranks,
-    rate,
-    rest,
-    sampler,
-    save_whole,
-    stopping,
-    strays,
-)
 from ddp_lessons.workbench.exercises.exercise import Exercise, with_hint
 from ddp_lessons.workbench.on_ranks import call_on_ranks
 from ddp_lessons.workbench.ranks_in_cells import START
@@ -25,9 +10,6 @@ from ddp_lessons.workbench.ranks_magic import RanksFailed
 from ddp_lessons.workbench.scripts import Refused
 from ddp_lessons.workbench.source import in_notebook, source_of
 
-EXERCISES: dict[str, Exercise] = cases.EXERCISES | ranks.EXERCISES | sampler.EXERCISES | ddp.EXERCISES
-EXERCISES |= rate.EXERCISES | fair_loss.EXERCISES | accumulation.EXERCISES | mask.EXERCISES | strays.EXERCISES
-EXERCISES |= rest.EXERCISES | confusion.EXERCISES | save_whole.EXERCISES | stopping.EXERCISES
 TIMEOUT = 10  # seconds; a trial takes less than one
 
 
@@ -39,6 +21,8 @@ def check(attempt: Callable | type, ranks: tuple[int, ...] | None = None) -> Non
     """
     if not callable(attempt):
         raise Refused(f"{attempt!r:.60} is no function: give check the function itself, by its name, without quotes")
+    from ddp_lessons.workbench.exercises.all import EXERCISES  # here: they import torch, which `launch` can do without
+
     name = getattr(attempt, "__name__", repr(attempt))
     if not in_notebook(attempt) or name not in EXERCISES:
         raise Refused(f"{name:.60} is no exercise: keep the name in the stub, after `def` or `class`")

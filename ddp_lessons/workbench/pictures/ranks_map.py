@@ -2,8 +2,8 @@
 
 import textwrap
 
+from ddp_lessons.running.torchrun import ADDRESS, PORT, torchrun_command, torchrun_environment
 from ddp_lessons.workbench.pictures.picture import INK, PAPER, Picture, box, color_of, slider, text
-from ddp_lessons.workbench.torchrun import ADDRESS, PORT, torchrun_command, torchrun_environment
 
 CARD, MACHINE, LEFT = 80, 46, 96  # pixels: from card to card, from machine to machine, where cards begin
 BELOW = 4 * MACHINE + 26  # where the words about the picked rank begin, however many machines there are

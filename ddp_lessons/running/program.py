@@ -16,9 +16,8 @@ from pathlib import Path
 
 import psutil
 
-from ddp_lessons.workbench.processes import children, cpu_seconds, end_with_parent, environment, kill
-from ddp_lessons.workbench.scripts import ROOT
-from ddp_lessons.workbench.stuck import where
+from ddp_lessons.running.processes import children, cpu_seconds, end_with_parent, environment, kill
+from ddp_lessons.running.stuck import where
 
 GRACE = 2  # seconds that a process which is asked to end gets
 IDLE = 0.05  # of a core: a waiting rank stays under it, though gloo's own thread looks around now and then
@@ -33,8 +32,8 @@ LONGEST = 1 << 20  # bytes of a line that has not ended: then it is yielded in p
 class Program:
     """Python with some arguments, on one thread a process; what each rank says on stderr is kept apart.
 
-    `readers(file)` tells the reader's own code from the libraries', and `line` is what a line of it is called; `late`
-    and `idle` say that it was ended at a time-out.
+    It runs in `folder`. `readers(file)` tells the reader's own code from the libraries', and `line` is what a line of
+    it is called; `late` and `idle` say that it was ended at a time-out.
     """
 
     line = "line"
@@ -43,6 +42,7 @@ class Program:
 
     def __init__(self, arguments: list[str], folder: Path, threads: int = 1):
         self.torchrun = arguments[0] == "-m"  # or a script, alone
+        self.cwd = folder
         self.mark = str(uuid.uuid4())
         self.logs = tempfile.TemporaryDirectory(prefix="ddp_lessons-")
         self.broken_off = ""  # why, once it is
@@ -172,13 +172,23 @@ class Program:
             places.append(f"rank {rank} {place}" if self.torchrun else f"it {place}")
         return "; ".join(places) or "no rank had begun"
 
-    @staticmethod
-    def readers(file: str) -> bool:
-        """Tell the project's own code from the libraries'."""
-        return file.startswith(f"{ROOT}{os.sep}") and "site-packages" not in file
+    def readers(self, file: str) -> bool:
+        """Tell the reader's own code, which lies in the folder where it runs, from the libraries'."""
+        return file.startswith(f"{self.cwd}{os.sep}") and "site-packages" not in file
 
     def _texts(self) -> dict[int, str]:
         if not self.torchrun:
             return {0: self.launcher_said()}
         logs = sorted(Path(self.logs.name).glob("*/attempt_*/*/stderr.log"), key=lambda log: log.stat().st_mtime_ns)
         return {int(log.parent.name): log.read_text(errors="replace") for log in logs}
+
+
+def ended(code: int) -> str:
+    """Say how a process ended, from its exit code."""
+    return f"failed with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+
+
+def last_line(text: str) -> str:
+    """Return the last line, without torch's "[rank0]: " and argparse's "script.py: error: " in front of it."""
+    lines = text.strip().splitlines() or [""]
+    return re.sub(r"^(\[rank\d+\]: )?(\S+\.py: error: )?", "", lines[-1])
