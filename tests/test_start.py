@@ -107,6 +107,10 @@ def test_ctrl_c_during_the_imports_is_quiet(project, moment):
     assert project.nothing_runs()
 
 
+def test_a_command_that_is_killed_has_a_shells_exit_code():
+    assert start.run(["bash", "-c", "kill -KILL $$"]) == 128 + signal.SIGKILL
+
+
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_a_signal_ends_the_child_too(project, name):
     with project.start("train", "wait") as process:
