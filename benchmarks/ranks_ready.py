@@ -1,6 +1,6 @@
-"""How long a reader waits for `%%ranks`: until the first cell is back, and then for each small one.
+"""How long a reader waits for `%%ranks`: until the first cell is back, for fresh ranks, and for each small cell.
 
-All is real: a notebook's kernel, the magic, and the ranks, which import torch before the first cell.
+All is real: a notebook's kernel, the magic, and the ranks. The first wait holds the import of torch.
 """
 
 import argparse
@@ -20,9 +20,11 @@ def main() -> None:
     with run_kernel(stderr=subprocess.DEVNULL) as notebook:
         seconds(notebook, "%load_ext ddp_lessons")
         ready = seconds(notebook, f"%%ranks {args.ranks}\npass")
+        seconds(notebook, "%ranks stop")
+        again = seconds(notebook, f"%%ranks {args.ranks}\npass")
         trips = [seconds(notebook, "%%ranks\npass") for _ in range(args.cells)]
     trip = f"a trivial cell comes back in {median(trips) * 1000:.0f} ms (median of {len(trips)})"
-    print(f"{args.ranks} ranks ready in {ready:.1f} s, {trip}")
+    print(f"{args.ranks} ranks ready in {ready:.1f} s, fresh ones after them in {again:.1f} s, {trip}")
 
 
 def seconds(notebook, cell: str) -> float:

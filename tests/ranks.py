@@ -138,10 +138,10 @@ def processes_with(mark: str) -> list[str]:
     return found
 
 
-def gone(mark: str) -> bool:
-    """Tell whether all processes with `mark` in their environment have ended, or do so soon."""
+def gone(mark: str, but: int = 0) -> bool:
+    """Tell whether all processes with `mark` in their environment, but so many, have ended, or do so soon."""
     deadline = time.monotonic() + SOON
-    while left := processes_with(mark):
+    while len(left := processes_with(mark)) > but:
         if time.monotonic() > deadline:
             print("still alive:", *left, sep="\n")
             return False

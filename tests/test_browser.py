@@ -87,7 +87,7 @@ def test_ranks_that_hang_end_with_the_kernel(opened, way):
     notebook.run(0)
     notebook.start(1)
     notebook.until(lambda: "joined" in notebook.seen(1))
-    assert len(processes_with(mark)) == 2
+    assert len(processes_with(mark)) == 4  # two fork servers, two ranks
     if way == "restart":
         notebook.choose("Kernel", "Restart Kernel…")
         notebook.picture("asked")

@@ -174,7 +174,7 @@ def test_shutting_down_ends_the_ranks(tmp_path):
     with opened(tmp_path) as notebook:
         notebook.run(IMPORTS + PROCESS)
         notebook.run("on_ranks(2, process)")
-        assert len(processes_with(notebook.mark)) == 3
+        assert len(processes_with(notebook.mark)) == 5  # the notebook's kernel, two fork servers, two ranks
         notebook.manager.shutdown_kernel()
         assert gone(notebook.mark)
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from notebook import opened
+from ranks import gone
 
 from ddp_lessons.running.torchrun import torchrun_environment
 from ddp_lessons.workbench.ranks_screen import Page, Screen, clause, named
@@ -35,7 +36,8 @@ def test_variables_live_until_the_number_of_ranks_changes(notebook):
 
 def test_environment_is_torchruns(notebook, tmp_path):
     names = list(torchrun_environment(0, 2, 0))
-    show = "import os; print({name: os.environ.get(name) for name in " + str(names) + "}, flush=True)"
+    show = f"import os; given = {{name: os.environ.get(name) for name in {names}}}\n"
+    show += r"print(str(given) + '\n', end='', flush=True)"  # in one piece: two ranks write to one pipe
     (tmp_path / "show.py").write_text(show)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     command += [str(tmp_path / "show.py")]
@@ -107,9 +109,9 @@ def test_bad_line_is_one_sentence(notebook, line):
 @pytest.mark.parametrize(
     "module, code, reason",
     [
-        ("ipykernel_launcher", "raise SystemExit('not today')", "rank 0 did not start: not today"),
-        ("torch", "raise ImportError('not here')", "the ranks could not import torch: ImportError: not here"),
-        ("torch", "import os; os._exit(3)", "the ranks could not import torch: "),
+        ("ipykernel", "raise SystemExit('not today')", "the ranks did not start: not today"),
+        ("torch", "raise ImportError('not here')", "the ranks did not start: ImportError: not here"),
+        ("torch", "import os; os._exit(3)", "the ranks did not start: no reason was given"),
     ],
 )
 def test_ranks_that_do_not_start_give_the_reason(notebook, tmp_path, module, code, reason):
@@ -119,6 +121,25 @@ def test_ranks_that_do_not_start_give_the_reason(notebook, tmp_path, module, cod
     notebook.run("%%ranks 1\npass")
     assert notebook.error[0].startswith(f"No ranks: {reason}") and len(notebook.error) == 1
     notebook.run("os.environ['PYTHONPATH'] = before")
+
+
+def test_ranks_share_nothing_that_processes_of_torchrun_do_not(notebook):
+    draws = "torch.rand(1).item(), numpy.random.rand(), random.random(), hash('DDP')"
+    notebook.run(f"%%ranks 2\nimport random, numpy, os\nprint({draws}, os.getsid(0), os.environ['MASTER_PORT'])")
+    first, second = (line.split()[2:] for line in notebook.text["stdout"].splitlines())
+    assert [a == b for a, b in zip(first, second, strict=True)] == [False] * 5 + [True]
+    assert notebook.run("%%ranks\nprint(torch.get_num_threads())") == "rank 0: 1\nrank 1: 1\n"
+
+
+def test_ranks_start_without_a_fork_where_that_was_never_tried(tmp_path):
+    with opened(tmp_path) as notebook:
+        notebook.run("from ddp_lessons.workbench import fork_server\nfork_server.sys.platform = 'an unknown one'")
+        notebook.run("fork_server.latest = []")
+        notebook.start_group()
+        output = notebook.run("%%ranks\nx = torch.ones(1)\ndist.all_reduce(x)\nprint(x, hash('DDP'))")
+        assert output.count("tensor([2.])") == 2 and len({line[-9:] for line in output.splitlines()}) == 2
+        notebook.run("%ranks stop")
+        assert gone(notebook.mark, but=1)
 
 
 def test_port_is_kept_for_the_ranks_and_another_one_is_a_stop_away(notebook):

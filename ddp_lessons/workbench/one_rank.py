@@ -4,28 +4,27 @@ import contextlib
 import os
 import re
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import psutil
 from ipykernel.compiler import get_file_name
 from jupyter_client import BlockingKernelClient
 
-from ddp_lessons.running.processes import end_with_parent
+from ddp_lessons.running.processes import is_alive
 from ddp_lessons.running.stuck import where
+from ddp_lessons.workbench.fork_server import ForkServer, FreshProcesses
 
-KERNEL = ["-m", "ipykernel_launcher"]
-KERNEL += ["--HistoryManager.enabled=False"]  # the reader's own IPython keeps its history to itself
-KERNEL += ["--IPKernelApp.capture_fd_output=False"]  # C++ libraries' chatter comes at any moment: not shown
+OPTIONS = ["--HistoryManager.enabled=False"]  # the reader's own IPython keeps its history to itself
+OPTIONS += ["--IPKernelApp.capture_fd_output=False"]  # C++ libraries' chatter comes at any moment: not shown
 
 
 class Rank:
     """One rank, as the notebook sees it: a process, and a client that talks to its kernel."""
 
-    def __init__(self, rank: int, environment: dict[str, str], folder: Path):
+    def __init__(self, rank: int, server: ForkServer | FreshProcesses, environment: dict[str, str], folder: Path):
         self.rank = rank
         self.busy = self.failed = self.interrupted = False
         self.request = None  # the id of the message that brought the cell
@@ -33,15 +32,7 @@ class Rank:
         self.connection_file = folder / f"{rank}.json"  # the kernel picks free ports and writes them here
         self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 (without a name: however we end, it is gone as well)
         self.asked_at = 0  # where in it the answer begins to the question where the rank is
-        self.process = subprocess.Popen(
-            [sys.executable, *KERNEL, "-f", str(self.connection_file)],
-            env=os.environ | environment | {"JPY_PARENT_PID": str(os.getpid())},
-            start_new_session=True,  # the notebook's Ctrl-C is not the rank's
-            preexec_fn=lambda: end_with_parent(signal.SIGKILL),  # noqa: PLW1509 (it makes a single system call)
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self.stderr,
-        )
+        self.process = server.start([*OPTIONS, "-f", str(self.connection_file)], environment, self.stderr)
         self.client = BlockingKernelClient()
 
     def connect(self, deadline: float, pressed: Sequence) -> None:
@@ -68,7 +59,7 @@ class Rank:
     @property
     def gone(self) -> bool:
         """Whether the process has ended."""
-        return self.process.poll() is not None
+        return not is_alive(self.process)
 
     def send(self, code: str, number: int) -> None:
         """Start a cell, whose number in the notebook is `number`."""
@@ -95,7 +86,8 @@ class Rank:
     def ask_where(self) -> None:
         """Have the process write down where it is, which Python does even while it is stuck."""
         self.asked_at = os.fstat(self.stderr.fileno()).st_size
-        self.process.send_signal(signal.SIGUSR1)
+        with contextlib.suppress(psutil.NoSuchProcess):
+            self.process.send_signal(signal.SIGUSR1)
 
     def answer(self) -> str:
         """Return what the process has written to its stderr since it was asked, or since it started."""
@@ -113,7 +105,7 @@ class Rank:
     def last_words(self) -> str:
         """Return the last line that the process, which has ended, wrote to its stderr."""
         lines = self.answer().strip().splitlines()
-        return lines[-1] if lines else f"its exit code is {self.process.returncode}"
+        return lines[-1] if lines else "it has ended, and gave no reason"
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the cell, as the stop button does; a rank that is stuck ignores it."""
@@ -132,7 +124,7 @@ class Rank:
         while (not self.gone or self.signal(0)) and time.monotonic() < deadline:
             time.sleep(0.01)
         self.signal(signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):  # stuck in a driver, even SIGKILL has to wait
+        with contextlib.suppress(psutil.TimeoutExpired):  # stuck in a driver, even SIGKILL has to wait
             self.process.wait(1)
         self.client.stop_channels()
         self.stderr.close()

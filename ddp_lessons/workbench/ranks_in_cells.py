@@ -17,9 +17,10 @@ import zmq
 
 from ddp_lessons.running.processes import children, kill
 from ddp_lessons.running.torchrun import torchrun_environment
+from ddp_lessons.workbench.fork_server import fork_servers
 from ddp_lessons.workbench.one_rank import Rank
 
-START = 120  # seconds for all ranks to start: sixteen on two cores need 30
+START = 120  # seconds for all ranks to start; where they import torch anew, sixteen on two cores need 30
 GRACE = 3  # seconds for the others to finish once one rank has failed
 PATIENCE = 2  # seconds for an interrupted rank to come back
 FAREWELL = 1  # second for a rank that is told to end, and for what it has started
@@ -59,10 +60,14 @@ class World:
             raise
 
     def _start(self, world_size: int, deadline: float, pressed: Sequence) -> None:
+        self.servers = fork_servers()
+        for server in self.servers:
+            server.wait(deadline, pressed)
         with tempfile.TemporaryDirectory() as folder:
             for rank in range(world_size):
                 environment = torchrun_environment(rank, world_size, self.port.getsockname()[1])
-                self.ranks.append(Rank(rank, environment, Path(folder)))
+                server = self.servers[rank % len(self.servers)]
+                self.ranks.append(Rank(rank, server, environment, Path(folder)))
             for rank in self.ranks:
                 rank.connect(deadline, pressed)
         if sys.platform != "linux":  # there, rank 0 could not take a port that we hold
@@ -77,7 +82,7 @@ class World:
         reasons = [f"{error['ename']}: {error['evalue']}" for error in errors]
         reasons += [self.ranks[rank].last_words() for rank in self.which("gone")]
         if late or reasons:
-            raise RuntimeError(f"the ranks could not import torch: {(reasons or ['it took too long'])[0]}")
+            raise RuntimeError(f"the ranks did not start: {(reasons or ['it took too long'])[0]}")
 
     @property
     def fit(self) -> bool:

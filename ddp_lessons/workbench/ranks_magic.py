@@ -12,6 +12,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from ddp_lessons.running.processes import held_back
+from ddp_lessons.workbench.fork_server import fork_servers
 from ddp_lessons.workbench.ranks_in_cells import Cell, World
 from ddp_lessons.workbench.ranks_screen import Screen, named, what_went_wrong
 from ddp_lessons.workbench.scripts import PAGE, Refused
@@ -36,6 +37,7 @@ class RanksMagics(Magics):
         self.world_size = 2
         self.lost: list[int] = []  # ranks that have ended by themselves, since the last cell
         atexit.register(self.stop)
+        fork_servers()  # they may have imported torch by the time that ranks are asked for
 
     @line_magic("ranks")
     def ask(self, line: str) -> None:
