@@ -7,6 +7,8 @@ import os
 
 import pytest
 
+from ddp_lessons.workbench.mnist import unpack_mnist
+
 NAME = "CUDA_VISIBLE_DEVICES"
 first_gpu = os.environ.get(NAME, "0").split(",")[0]
 os.environ[NAME] = ""  # before anything imports torch; the kernels that nbval starts inherit it
@@ -15,6 +17,11 @@ os.environ[NAME] = ""  # before anything imports torch; the kernels that nbval s
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--all`."""
     parser.addoption("--all", action="store_true", help="run the tests marked slow as well")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Have MNIST unpacked before several processes read it at once: in a fresh clone it is not."""
+    unpack_mnist()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -13,9 +13,6 @@ from pathlib import Path
 import pytest
 from lab import Notebook, running_lab, write_notebook
 
-from ddp_lessons.workbench.mnist import mend_mnist
-from ddp_lessons.workbench.scripts import ROOT
-
 try:
     from playwright.sync_api import sync_playwright
 except ImportError:
@@ -37,12 +34,6 @@ for module in sys.argv[2].split():
 from ddp_lessons.workbench.__main__ import main
 main(sys.argv[3:])
 """
-
-
-@pytest.fixture(scope="session", autouse=True)
-def mnist():
-    """MNIST unpacked, before ranks read it at once: in a fresh clone it is not."""
-    mend_mnist(ROOT / "data")
 
 
 @pytest.fixture

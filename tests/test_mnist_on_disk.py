@@ -92,6 +92,15 @@ def test_the_repositorys_own_archive_is_mended_from_git(tmp_path):
     assert_whole(raw)
 
 
+def test_ranks_of_a_notebook_start_with_it_unpacked(tmp_path):
+    shutil.copytree(ROOT / "ddp_lessons", tmp_path / "ddp_lessons")
+    shutil.copytree(ROOT / "data", tmp_path / "data", ignore=shutil.ignore_patterns("*-ubyte"))
+    call = "from ddp_lessons.workbench import on_ranks; print(on_ranks(1, max, 3, 4))"
+    done = run([sys.executable, "-c", call], folder=tmp_path, PYTHONPATH=str(tmp_path))
+    assert done.stdout == "[4]\n", done.stderr
+    assert_whole(tmp_path / "data" / "MNIST" / "raw")
+
+
 @pytest.mark.slow
 def test_without_a_network_rank_0_says_what_is_missing(tmp_path, mark):
     done = run(TORCHRUN, "--data", tmp_path, **NO_NETWORK)

@@ -18,6 +18,7 @@ import zmq
 from ddp_lessons.running.processes import children, kill
 from ddp_lessons.running.torchrun import torchrun_environment
 from ddp_lessons.workbench.fork_server import fork_servers
+from ddp_lessons.workbench.mnist import unpack_mnist
 from ddp_lessons.workbench.one_rank import Rank
 
 START = 120  # seconds for all ranks to start; where they import torch anew, sixteen on two cores need 30
@@ -61,6 +62,7 @@ class World:
 
     def _start(self, world_size: int, deadline: float, pressed: Sequence) -> None:
         self.servers = fork_servers()
+        unpack_mnist()  # or in a fresh clone all ranks would, at once, into the same files
         for server in self.servers:
             server.wait(deadline, pressed)
         with tempfile.TemporaryDirectory() as folder:
