@@ -3,6 +3,7 @@
 import pytest
 from one_process import DATA, TOLERANCE, apart, one_gradient
 from ranks import run_ranks
+from slow import slow
 
 from ddp_lessons.workbench.broken import losses, parts
 
@@ -19,7 +20,7 @@ def ways(rank, world_size):
     return left, losses.measure(DATA), len(uneven[1])
 
 
-@pytest.fixture(scope="module", params=[2, 4], ids="{} ranks".format)
+@pytest.fixture(scope="module", params=[2, slow(4)], ids="{} ranks".format)
 def ranks(request):
     return run_ranks(request.param, ways)
 

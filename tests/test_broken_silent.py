@@ -4,6 +4,7 @@ import pytest
 import torch
 from one_process import DATA
 from ranks import run_ranks
+from slow import slow
 from torch import optim
 from torch.distributed.algorithms.join import Join
 from torch.nn.parallel import DistributedDataParallel as DDP
@@ -57,7 +58,7 @@ def a_step_before(rank, world_size):
     ]
 
 
-@pytest.fixture(scope="module", params=[2, 4], ids="{} ranks".format)
+@pytest.fixture(scope="module", params=[2, slow(4)], ids="{} ranks".format)
 def ranks(request):
     return run_ranks(request.param, table)
 
@@ -85,7 +86,7 @@ def test_the_table_has_all(ranks):
     assert set(ranks[0]) == {*FIRST_BAD_STEP, *RIGHT, *WRONG_ALIKE}
 
 
-@pytest.mark.parametrize("size", [3, 4])
+@pytest.mark.parametrize("size", [3, slow(4)])
 def test_the_alarm_is_silent_on_correct_trainings(size):
     for seen in run_ranks(size, watched):
         assert len(seen) == 7

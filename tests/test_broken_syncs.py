@@ -6,6 +6,7 @@ import pytest
 import torch
 from one_process import DATA, TOLERANCE, apart, one_gradient
 from ranks import run_ranks
+from slow import slow
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 from ddp_lessons.workbench.broken import parts, syncs
@@ -38,7 +39,7 @@ def all_reduces_so_far():
     return sum(entry["profiling_name"] == "gloo:all_reduce" for entry in record["entries"])
 
 
-@pytest.fixture(scope="module", params=[2, 4], ids="{} ranks".format)
+@pytest.fixture(scope="module", params=[2, slow(4)], ids="{} ranks".format)
 def ranks(request):
     return run_ranks(request.param, ways)
 

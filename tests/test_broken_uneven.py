@@ -5,6 +5,7 @@ import time
 import pytest
 from one_process import DATA, TOLERANCE, apart, one_gradient
 from ranks import run_ranks
+from slow import slow
 
 from ddp_lessons.workbench.broken import parts, uneven
 
@@ -20,7 +21,7 @@ def ways(rank, world_size):
     return left, len(mine), uneven.measure(DATA), time.monotonic() - start
 
 
-@pytest.fixture(scope="module", params=[2, 4], ids="{} ranks".format)
+@pytest.fixture(scope="module", params=[2, slow(4)], ids="{} ranks".format)
 def ranks(request):
     return run_ranks(request.param, ways)  # which fails if a rank stays alive or does not end well
 

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from converted import EXERCISES, GIVEN, SOLUTIONS, changed, judged
 from ranks import gone
-from slow import slow
+from slow import slow, slow_but
 
 from ddp_lessons.workbench.exercises.convert import check_script, copy_script, judge
 from ddp_lessons.workbench.scripts import ROOT, Refused
@@ -25,7 +25,7 @@ def project(script, tmp_path):
     return put
 
 
-@pytest.mark.parametrize("ranks", [None, 2, 4])
+@pytest.mark.parametrize("ranks", [None, 2, slow(4)])
 @pytest.mark.parametrize("name", SOLUTIONS)
 def test_a_solution_has_nothing_wrong(name, ranks, tmp_path):
     assert judged(tmp_path, name, SOLUTIONS[name], ranks) == ("", "")
@@ -62,7 +62,7 @@ def test_a_run_that_hangs_or_fails_gets_its_own_hint(old, new, hint, ranks, proj
     assert gone(mark)
 
 
-@pytest.mark.parametrize("name", GIVEN)
+@pytest.mark.parametrize("name", slow_but(["2_score"], list(GIVEN)))
 def test_an_unchanged_copy_is_not_solved_yet_and_a_copy_is_made_once(name, project, capsys, tmp_path):
     check_script(name)
     assert capsys.readouterr().out == f'not solved yet: copy_script("{name}") makes your copy\n'
@@ -83,13 +83,13 @@ def test_an_unchanged_copy_is_not_solved_yet_and_a_copy_is_made_once(name, proje
     [
         ("", "my_1_loop.py is empty; delete it, and copy_script makes it anew"),
         ("x = 1\nif x\n", "my_1_loop.py, line 2: expected ':'"),
-        ("print('hello')", "alone, nothing was trained"),
+        slow("print('hello')", "alone, nothing was trained"),
         (b"\xff", "my_1_loop.py is no Python: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
         ("import os\nos.kill(os.getpid(), 9)", "alone, the script was ended by SIGKILL"),
         ("import time\nprint('ready')\ntime.sleep(300)",
          "alone, nothing printed or computed for 2 s (stuck= allows more): it is at line 3; all its processes were "
          + "ended"),
-        ("raise ValueError('no such luck')", "alone, the script failed with exit code 1; its traceback is above"),
+        slow("raise ValueError('no such luck')", "alone, the script failed with exit code 1; its traceback is above"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_right_is_told_in_a_sentence(text, told, project, capsys, mark):
@@ -100,6 +100,7 @@ def test_what_cannot_be_right_is_told_in_a_sentence(text, told, project, capsys,
     assert gone(mark)
 
 
+@pytest.mark.slow
 def test_a_known_mistake_is_told_alone_too(tmp_path):
     shuffles = changed(SOLUTIONS["1_loop"], {", shuffle=False": ""})
     wrong, hint = judged(tmp_path, "1_loop", shuffles, None)

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 from converted import GIVEN, SOLUTIONS, changed, judged
-from slow import slow
+from slow import slow, slow_but
 
 from ddp_lessons.workbench.exercises.convert import judge
 from ddp_lessons.workbench.exercises.convert.judge import close
@@ -69,13 +69,17 @@ WRONG = {
         ({"    model.load_state_dict(": "    if rank == 0:\n        model.load_state_dict("}, judge.ALL_READ),
     ],
 }  # fmt: skip
-CASES = [(name, changes, hint) for name, wrong in WRONG.items() for changes, hint in wrong]
+CASES = [
+    (name, changes, HINTS[name][hint] if isinstance(hint, int) else hint)
+    for name, wrong in WRONG.items()
+    for changes, hint in wrong
+]
+FIRST_OF_ITS_HINT = {hint: (name, changes, hint) for name, changes, hint in reversed(CASES)}
 
 
 @pytest.mark.parametrize("ranks", [2, slow(4)])
-@pytest.mark.parametrize(("name", "changes", "hint"), CASES)
+@pytest.mark.parametrize(("name", "changes", "hint"), slow_but(list(FIRST_OF_ITS_HINT.values()), CASES))
 def test_a_wrong_answer_gets_its_own_hint(name, changes, hint, ranks, tmp_path):
-    hint = HINTS[name][hint] if isinstance(hint, int) else hint
     wrong, said = judged(tmp_path, name, changed(SOLUTIONS[name], changes), ranks)
     assert wrong and said == hint.replace("WORLD", str(ranks))
 
@@ -92,8 +96,7 @@ def test_known_mistakes_differ_from_the_answer_and_from_each_other(name, ranks):
 
 
 def test_every_known_mistake_is_tried():
-    tried = {HINTS[name][hint] for name, _, hint in CASES if isinstance(hint, int)}
-    assert tried == {hint for hints in HINTS.values() for hint in hints}
+    assert {hint for _, _, hint in CASES} >= {hint for hints in HINTS.values() for hint in hints}
 
 
 @pytest.mark.parametrize(

@@ -114,14 +114,14 @@ def test_the_default_size_makes_the_buckets_that_1_mb_makes():
 
 
 @pytest.mark.parametrize("bucket_mb", [1, 0.001])
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, slow(4)])
 def test_notes_leave_the_gradients_as_they_are(ranks, bucket_mb):
     """Bit for bit: both divide by a power of two."""
     for noted, plain in run_ranks(ranks, with_and_without_notes, bucket_mb):
         assert torch.equal(noted, plain) and plain.abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, slow(4)])
 def test_a_late_rank_is_waited_for(ranks):
     *others, late = run_ranks(ranks, with_a_late_rank, 0.3)
     for step, its in ((step, late[number]) for steps in others for number, step in enumerate(steps)):

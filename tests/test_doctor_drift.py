@@ -16,6 +16,7 @@ def test_it_hears_what_its_comments_say(script):
     hears_what_it_should(script)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", [case for case in CASES if "hand" in case.id])
 def test_it_hears_the_same_on_three_ranks(script):
     assert heard(examined(script, ranks=3)) == expected(script)
@@ -69,6 +70,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", [case for case in CASES if "sound" in case.id])
 def test_sound_ones_stay_silent_when_they_are_cut_short(script):
     assert heard(examined(script, limit=4)) == []

@@ -2,6 +2,7 @@
 
 import pytest
 from examined import examined, heard
+from slow import slow
 
 from ddp_lessons.doctor import hang
 from ddp_lessons.doctor.judge import findings, waits
@@ -69,7 +70,7 @@ def test_a_rank_whose_process_is_gone_is_waited_for_in_vain(tmp_path, soon):
     assert [code for code, _ in heard(run)] == ["DDP304"]
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [2, slow(3)])
 def test_what_follows_upon_an_error_is_no_mismatch(tmp_path, soon, ranks):
     fails = "dist.barrier()\nif rank == 1:\n    raise ValueError('bad sample')\ndist.all_reduce(torch.ones(2))\n"
     run = looked_at(tmp_path, fails, ranks=ranks)
@@ -91,7 +92,7 @@ dist.barrier()
     assert {end["how"] for _, end in run.all("end")} == {"done"} and not heard(run)
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3])
+@pytest.mark.parametrize("limit", [2, *map(slow, [1, 3])])
 def test_a_run_that_is_cut_short_hears_nothing_of_it(tmp_path, soon, limit):
     train = """
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.BatchNorm1d(2))

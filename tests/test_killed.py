@@ -66,7 +66,7 @@ def a_file_is_half_written(run):
     ("ranks", "victim", "after"),
     [
         (2, "rank 0", a_file_is_half_written),
-        (None, "rank 0", 8),
+        slow(None, "rank 0", 8),
         slow(2, "rank 1", 10),
         slow(2, "all", 12),
         slow(4, "rank 1", 6),

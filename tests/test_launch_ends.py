@@ -5,11 +5,12 @@ import re
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 
 import psutil
 import pytest
 from ranks import gone
-from slow import slow
+from slow import slow, slow_but
 
 from ddp_lessons.running.processes import environment
 from ddp_lessons.workbench.launch import LaunchError, launch
@@ -33,7 +34,7 @@ STUBBORN = """
     time.sleep(300)
 """
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]
-OTHERS = [slow(ranks, number) for ranks in "12" for number in SIGNALS]
+ENDED = list(product("12", SIGNALS))
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_of_ranks_that_fail_within_a_moment_the_first_is_named(script):
         launch(script("both", "import os\n" + start + meet + late), ranks=2)
 
 
-@pytest.mark.parametrize("victim", ["rank", "torchrun"])
+@pytest.mark.parametrize("victim", ["rank", slow("torchrun")])
 def test_a_kill_is_told_and_leaves_nothing(victim, script, mark, when_printed):
     def kill():
         ranks = [p for p in psutil.process_iter() if mark in (seen := environment(p)).values() and "RANK" in seen]
@@ -95,7 +96,7 @@ def test_a_kill_is_told_and_leaves_nothing(victim, script, mark, when_printed):
     assert gone(mark)
 
 
-@pytest.mark.parametrize("ranks, number", [("1", signal.SIGKILL), ("2", signal.SIGTERM), *OTHERS])
+@pytest.mark.parametrize("ranks, number", slow_but([("1", signal.SIGKILL), ("2", signal.SIGTERM)], ENDED))
 def test_a_signal_to_the_launcher_ends_ranks_that_ignore_it(ranks, number, script, mark, terminal):
     script("stubborn", STUBBORN)
     process = terminal("stubborn", "--ranks", ranks)
@@ -115,7 +116,7 @@ def test_what_a_script_leaves_behind_is_no_reason_to_wait(ranks, script, mark):
     assert time.monotonic() - start < 120
 
 
-@pytest.mark.parametrize("interrupts", [4, slow(20)])
+@pytest.mark.parametrize("interrupts", [2, slow(20)])
 def test_interrupts_at_any_moment_leave_nothing(interrupts, script, mark, terminal):
     script("stubborn", STUBBORN)
 

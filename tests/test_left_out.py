@@ -3,6 +3,7 @@
 import pytest
 from one_process import DATA
 from ranks import run_ranks
+from slow import slow
 
 from ddp_lessons.workbench.broken import left_out
 
@@ -11,7 +12,7 @@ def table(rank, world_size):
     return left_out.measure(DATA)
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, slow(4)])
 def test_each_part_is_needed(ranks):
     everyones = run_ranks(ranks, table)
     assert everyones == [everyones[0]] * ranks

@@ -1,15 +1,19 @@
 """The proof: any number of ranks takes the very steps that one process takes."""
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 import torch
 from ranks import run_all, run_ranks
+from slow import slow_but
 
 from ddp_lessons.workbench.proof import OPTIMIZERS, differences, furthest, rounding_bounds, share_of_bounds, train_steps
 
 DATA = str(Path(__file__).parents[1] / "data")
 LINEAR = {"float64": 1e-12, "float32": 1e-5}
+PATHS = [("float64", "SGD", 1), ("float64", "momentum", 2), ("float64", "AdamW", 4), ("float32", "momentum", 2)]
+GRADIENTS = [("linear", "float64", 1), ("linear", "float32", 4), ("cnn", "float64", 2), ("cnn", "float32", 2)]
 
 
 def on_rank(rank, world_size, function, *args):
@@ -38,17 +42,16 @@ def backwards(*training):
 # trajectories
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4])
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("dtype", LINEAR)
+@pytest.mark.parametrize(("dtype", "optimizer", "ranks"), slow_but(PATHS, list(product(LINEAR, OPTIMIZERS, [1, 2, 4]))))
 def test_100_steps_of_the_linear_model_are_those_of_one_process(dtype, optimizer, ranks):
     apart = run_ranks(ranks, on_rank, differences, "linear", optimizer, dtype, 100, DATA)
     assert len(apart[0]) == 100 and all(each <= LINEAR[dtype] for each in apart[0])
     assert apart[1:] == [[]] * (ranks - 1)
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4])
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize(
+    ("optimizer", "ranks"), slow_but([("AdamW", 2), ("momentum", 4)], list(product(OPTIMIZERS, [1, 2, 4])))
+)
 def test_50_steps_of_a_cnn_with_group_norm_are_those_of_one_process_in_float64(optimizer, ranks):
     apart, *_ = run_ranks(ranks, on_rank, differences, "small", optimizer, "float64", 50, DATA)
     assert len(apart) == 50 and all(each < 1e-12 for each in apart)
@@ -61,7 +64,7 @@ def test_50_steps_of_the_course_s_cnn_are_those_of_one_process_in_float64(optimi
     assert len(apart) == 50 and all(each < 1e-12 for each in apart)
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("optimizer", slow_but(["SGD"], list(OPTIMIZERS)))
 def test_ranks_on_wrong_rows_are_told_from_it(optimizer):
     for apart in run_ranks(2, differences_on_the_rows_of_rank_0, "small", optimizer, "float64", 5, DATA):
         assert min(apart) > 1e-3
@@ -88,9 +91,9 @@ def test_a_batch_that_ranks_cannot_share_is_refused():
 # one gradient
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4])
-@pytest.mark.parametrize("dtype", LINEAR)
-@pytest.mark.parametrize("network", ["linear", "cnn"])
+@pytest.mark.parametrize(
+    ("network", "dtype", "ranks"), slow_but(GRADIENTS, list(product(["linear", "cnn"], LINEAR, [1, 2, 4])))
+)
 def test_one_gradient_is_within_its_rounding_bound(network, dtype, ranks):
     share, *others = run_ranks(ranks, on_rank, share_of_bounds, network, dtype, DATA)
     assert share == 0 if ranks == 1 else 0 < share < 1

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from ranks import run_script
+from slow import slow
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "data"
@@ -38,7 +39,7 @@ def test_help_says_what_is_per_rank_and_what_is_scaled(script, tmp_path):
     assert "local" not in printed
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("ranks", [4, *map(slow, [1, 2])])
 def test_lesson_2_says_what_every_rank_had_and_has(ranks, tmp_path):
     rank_0, *others = run_script(LESSON2, folder=tmp_path, ranks=ranks)
     assert others == [""] * (ranks - 1)
@@ -65,7 +66,7 @@ def test_lesson_2_on_a_single_card_says_how_to_start_it(tmp_path):
     assert len(printed.splitlines()) == 1 and "torchrun --nproc-per-node 2" in printed
 
 
-@pytest.mark.parametrize("ranks", [None, 1, 2, 4])
+@pytest.mark.parametrize("ranks", [None, 4, *map(slow, [1, 2])])
 @pytest.mark.parametrize("options", [(), ("--drop-last",), ("--no-set-epoch",), ("--samples", "7", "--epochs", "1")])
 def test_lesson_3_says_who_read_what(ranks, options, tmp_path):
     rank_0, *others = run_script(LESSON3, *options, folder=tmp_path, ranks=ranks)
@@ -91,7 +92,7 @@ def who_reads_what(ranks: int, options: tuple[str, ...]) -> list[str]:
     return lines
 
 
-@pytest.mark.parametrize("attempt", [1, 2, 3])
+@pytest.mark.parametrize("attempt", [1, *map(slow, [2, 3])])
 def test_ranks_that_start_with_packed_data_all_read_it_whole(attempt, tmp_path):
     raw = tmp_path / "fresh" / "MNIST" / "raw"
     raw.mkdir(parents=True)
