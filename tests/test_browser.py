@@ -8,7 +8,6 @@ import uuid
 
 import pytest
 from ranks import gone, processes_with
-from slow import slow
 
 LAST_LINES = {
     "lesson1_single_card": r"^epoch 5: test loss 0\.\d+, accuracy 9[01]\.\d+%, trained in [\d.]+ s$",
@@ -80,7 +79,8 @@ def test_ranks_that_hang_come_back_in_their_timeout_and_say_where_they_were(open
     assert re.search(WHERE, notebook.seen(1))
 
 
-@pytest.mark.parametrize("way", ["restart", slow("shutdown")])
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["restart", "shutdown"])
 def test_ranks_that_hang_end_with_the_kernel(opened, way):
     mark = uuid.uuid4().hex  # in the environment of the ranks, and not in their kernel's when it began
     notebook = opened(way, f"%load_ext ddp_lessons\n%env RANKS_OF_A_TEST={mark}", f"%%ranks --timeout 300{MISMATCH}")

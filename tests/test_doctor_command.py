@@ -159,10 +159,8 @@ def test_a_script_that_exits_with_a_text_gives_it_once(doctor):
     assert ended.returncode == 2
 
 
-@pytest.mark.parametrize(
-    "text, reason",
-    [("def (:\n", "SyntaxError"), slow("import no_such", "ModuleNotFoundError")],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("text, reason", [("def (:\n", "SyntaxError"), ("import no_such", "ModuleNotFoundError")])
 def test_a_script_that_cannot_run_gives_the_reason(doctor, text, reason):
     ended = doctor(text)
     assert reason in ended.stdout.splitlines()[-1]

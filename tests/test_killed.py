@@ -115,7 +115,8 @@ def test_a_second_run_in_a_folder_is_refused_and_one_rank_that_is_asked_to_stop_
     assert saved_at(run.printed[-1]) and not run.said()[0] + run.said()[1]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, slow(signal.SIGINT)])
+@pytest.mark.slow  # lesson 6 does it with SIGTERM
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_torchrun_that_gets_a_signal_passes_it_on_and_all_ranks_save_and_exit_0(number, tmp_path, unkilled, mark):
     run = with_signal(LESSON, *options(tmp_path, 2), victim="launcher", signal=number, after=5)
     assert run.left == [] and gone(mark)

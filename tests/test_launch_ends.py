@@ -96,7 +96,7 @@ def test_a_kill_is_told_and_leaves_nothing(victim, script, mark, when_printed):
     assert gone(mark)
 
 
-@pytest.mark.parametrize("ranks, number", slow_but([("1", signal.SIGKILL), ("2", signal.SIGTERM)], ENDED))
+@pytest.mark.parametrize("ranks, number", slow_but([("2", signal.SIGTERM)], ENDED))
 def test_a_signal_to_the_launcher_ends_ranks_that_ignore_it(ranks, number, script, mark, terminal):
     script("stubborn", STUBBORN)
     process = terminal("stubborn", "--ranks", ranks)

@@ -170,6 +170,7 @@ def test_bad_arguments_are_one_sentence(notebook, call, why):
     assert re.fullmatch(f"Refused: {why}", notebook.error[0])
 
 
+@pytest.mark.slow
 def test_shutting_down_ends_the_ranks(tmp_path):
     with opened(tmp_path) as notebook:
         notebook.run(IMPORTS + PROCESS)

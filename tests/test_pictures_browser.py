@@ -111,14 +111,8 @@ def try_every_control(shown: Shown, twin) -> None:
             shown.says(twin.words)
 
 
-@pytest.mark.parametrize(
-    "lesson, pictures",
-    [
-        ("lesson2_ranks", 2),
-        slow("lesson3_sampler", 2),
-        slow("lesson4_ddp", 1),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson, pictures", [("lesson2_ranks", 2), ("lesson3_sampler", 2), ("lesson4_ddp", 1)])
 def test_a_lesson_that_lab_does_not_trust_yet_shows_the_still_pictures(browser, course, lesson, pictures):
     cells = json.loads((ROOT / "notebooks" / f"{lesson}.ipynb").read_text())["cells"]
     stored = [output for cell in cells for output in cell.get("outputs", ()) if "image/png" in output.get("data", ())]

@@ -50,7 +50,7 @@ def some_rounds(folder, rounds):
     assert ended(notebook, kernels=0)
 
 
-@pytest.mark.parametrize("rounds", [3, slow(10)])
+@pytest.mark.parametrize("rounds", [1, slow(10)])
 def test_rounds_of_two_notebooks_leave_nothing(rounds, tmp_path):
     with ThreadPoolExecutor() as pool:
         list(pool.map(some_rounds, [tmp_path, tmp_path], [rounds, rounds]))
@@ -103,6 +103,7 @@ def test_shutting_down_ends_the_ranks(tmp_path):
     assert ended(notebook, kernels=0)
 
 
+@pytest.mark.slow
 def test_killing_the_kernel_ends_the_ranks(tmp_path):
     notebook = Notebook(tmp_path)
     notebook.run("%%ranks 2\npass")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from ranks import run_all, run_script
+from slow import slow_but
 from test_compose import ROOT, SCRIPTS, lint
 
 from ddp_lessons.workbench import scripts
@@ -208,6 +209,6 @@ def edits_that_fail(folder: Path, lesson: str) -> dict[str, str]:
     return failed
 
 
-@pytest.mark.parametrize("lesson", [script.stem for script in SCRIPTS])
+@pytest.mark.parametrize("lesson", slow_but(["lesson6_score_and_resume"], [script.stem for script in SCRIPTS]))
 def test_everything_that_edit_gives_runs_and_goes_into_the_script(lesson, tmp_path):
     assert run_all([(edits_that_fail, tmp_path, lesson)]) == [{}]
