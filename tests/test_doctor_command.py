@@ -94,6 +94,13 @@ def test_codes_are_chosen_by_how_they_begin(reported, options, code):
     assert (("DDP701" in out), ended) == (bool(code), code)
 
 
+def test_a_suspect_alone_is_no_failure(reported, monkeypatch):
+    seen = examined(FAULTY.with_name("rate_zero.py"), limit=4)
+    monkeypatch.setattr(command_line, "examine", lambda *_: (seen, ""))
+    code, out = reported()
+    assert ": 0 faults, 1 suspect, 0 notes." in out and code == 0
+
+
 @pytest.mark.parametrize(
     "options, sentence",
     [
