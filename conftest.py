@@ -7,7 +7,8 @@ import os
 
 import pytest
 
-from ddp_lessons.workbench.mnist import unpack_mnist
+from ddp_lessons.workbench.mnist import mend_mnist
+from ddp_lessons.workbench.scripts import ROOT
 
 NAME = "CUDA_VISIBLE_DEVICES"
 first_gpu = os.environ.get(NAME, "0").split(",")[0]
@@ -20,8 +21,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Have MNIST unpacked before several processes read it at once: in a fresh clone it is not."""
-    unpack_mnist()
+    """Have MNIST whole and unpacked before several processes read it at once: in a fresh clone it is not."""
+    mend_mnist(ROOT / "data")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

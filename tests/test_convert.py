@@ -83,13 +83,13 @@ def test_an_unchanged_copy_is_not_solved_yet_and_a_copy_is_made_once(name, proje
     [
         ("", "my_1_loop.py is empty; delete it, and copy_script makes it anew"),
         ("x = 1\nif x\n", "my_1_loop.py, line 2: expected ':'"),
-        slow("print('hello')", "alone, nothing was trained"),
+        ("print('hello')", "alone, nothing was trained"),
         (b"\xff", "my_1_loop.py is no Python: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
         ("import os\nos.kill(os.getpid(), 9)", "alone, the script was ended by SIGKILL"),
         ("import time\nprint('ready')\ntime.sleep(300)",
          "alone, nothing printed or computed for 2 s (stuck= allows more): it is at line 3; all its processes were "
          + "ended"),
-        slow("raise ValueError('no such luck')", "alone, the script failed with exit code 1; its traceback is above"),
+        ("raise ValueError('no such luck')", "alone, the script failed with exit code 1; its traceback is above"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_right_is_told_in_a_sentence(text, told, project, capsys, mark):

@@ -174,7 +174,6 @@ def test_a_script_that_cannot_run_gives_the_reason(doctor, text, reason):
     assert ended.returncode == 2
 
 
-@pytest.mark.slow
 def test_a_script_that_is_killed_says_by_what(doctor):
     ended = doctor(f"import os, signal\n{JOIN}if rank == 1:\n    os.kill(os.getpid(), signal.SIGKILL){LEAVE}")
     assert "was ended by SIGKILL" in ended.stdout.splitlines()[-1]

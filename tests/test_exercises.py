@@ -49,10 +49,12 @@ def tried(notebook, cell, exercise, sizes, timeout=10):
 
 
 def is_slow(wrong, size: int) -> bool:
-    """Tell whether a case is a longer form of others: more ranks, or an exercise's fourth wrong answer."""
-    first = [one for one in WRONG if one.exercise == wrong.exercise][:3]
+    """Tell whether a case takes long, and is like another: more ranks, the same hint, or a further stuck one."""
+    first_of_its_hint = next(one for one in WRONG if (one.exercise, one.hint) == (wrong.exercise, wrong.hint))
     first_stuck = next(one for one in WRONG if one.stuck)
-    return size > min(wrong.sizes) or (wrong is not first_stuck and (wrong.stuck or wrong not in first))
+    if size > min(wrong.sizes) or wrong is not first_of_its_hint:
+        return True
+    return wrong.stuck and wrong is not first_stuck
 
 
 def test_each_exercise_has_a_solution_and_three_wrong_answers_with_hints_of_their_own():

@@ -84,7 +84,7 @@ def test_of_ranks_that_fail_within_a_moment_the_first_is_named(script):
         launch(script("both", "import os\n" + start + meet + late), ranks=2)
 
 
-@pytest.mark.parametrize("victim", ["rank", slow("torchrun")])
+@pytest.mark.parametrize("victim", ["rank", "torchrun"])
 def test_a_kill_is_told_and_leaves_nothing(victim, script, mark, when_printed):
     def kill():
         ranks = [p for p in psutil.process_iter() if mark in (seen := environment(p)).values() and "RANK" in seen]
@@ -96,7 +96,7 @@ def test_a_kill_is_told_and_leaves_nothing(victim, script, mark, when_printed):
     assert gone(mark)
 
 
-@pytest.mark.parametrize("ranks, number", slow_but([("2", signal.SIGTERM)], ENDED))
+@pytest.mark.parametrize("ranks, number", slow_but([("1", signal.SIGKILL), ("2", signal.SIGTERM)], ENDED))
 def test_a_signal_to_the_launcher_ends_ranks_that_ignore_it(ranks, number, script, mark, terminal):
     script("stubborn", STUBBORN)
     process = terminal("stubborn", "--ranks", ranks)

@@ -8,7 +8,6 @@ from statistics import mean
 import matplotlib.pyplot as plt
 import pytest
 from ranks import run_all, run_script
-from slow import slow
 
 from ddp_lessons.workbench.rates import RESULTS, SERIES, draw_rates, read_rates
 from ddp_lessons.workbench.scripts import ROOT
@@ -79,7 +78,7 @@ def test_what_the_benchmarks_readme_says_is_in_the_data():
     assert max(rates["cnn", 8, "none", 0]) < min(min(rates[("cnn", 8, *rule)]) for rule in list(SERIES)[1:])
 
 
-@pytest.mark.parametrize("scaling, warmup, seed", [("linear", 1, 1), slow("sqrt", 0, 2), slow("none", 0, 0)])
+@pytest.mark.parametrize("scaling, warmup, seed", [("linear", 1, 1), ("sqrt", 0, 2), ("none", 0, 0)])
 def test_one_process_gives_what_the_script_prints_on_two_ranks(tmp_path, scaling, warmup, seed):
     options = f"--scaling={scaling} --warmup-epochs={warmup} --seed={seed} --samples=2000 --data={ROOT / 'data'}"
     printed, _ = run_script(SCRIPT, *options.split(), folder=tmp_path, ranks=2)
