@@ -108,7 +108,8 @@ def try_every_control(shown: Shown, twin) -> None:
         for key in ["Space"] if isinstance(control.value, bool) else keys:
             shown.page.keyboard.press(key)
             control.value = KEYS[key](control)
-            shown.says(twin.words)
+            _, words = twin.draw(**twin.values)  # drawn anew: the twin's own words would be as old, were the key dead
+            shown.says(words)
 
 
 @pytest.mark.slow
