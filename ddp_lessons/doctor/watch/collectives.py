@@ -134,11 +134,13 @@ def watch_joins(journal: Journal) -> None:
     """Have each `Join` noted as one call."""
     enter, leave, open_calls = Join.__enter__, Join.__exit__, {}
 
+    @functools.wraps(enter)
     def watched_enter(self):
         if self._enable and not getattr(inside, "depth", 0):
             open_calls[id(self)] = begin(journal, "Join", self._process_group)
         return enter(self)
 
+    @functools.wraps(leave)
     def watched_leave(self, kind, error, trace):
         try:
             return leave(self, kind, error, trace)

@@ -10,6 +10,8 @@ data was; the rest is in `roots.py`.
 A sampler without a loader has one batch a pass: all that it is going to hand out.
 """
 
+import functools
+import inspect
 import operator
 
 import torch
@@ -111,6 +113,7 @@ def install(journal: Journal, limit: int | None) -> None:
     reading = Reading(journal)
     init, record = DataLoader.__init__, journal.safely(reading.loader)
 
+    @functools.wraps(init)
     def watched_init(self, *args, **kwargs):
         init(self, *args, **kwargs)
         record(self)
@@ -125,18 +128,23 @@ def watch_samplers(journal: Journal) -> None:
     record, alone = journal.safely(reading.created), journal.safely(reading.alone)
     order, part = DistributedSampler.__iter__, Subset.__init__
 
+    @functools.wraps(Sampler.__new__)
     def watched_new(cls, *args, **kwargs):
         further = super(Sampler, cls).__new__
         sampler = further(cls) if further is object.__new__ else further(cls, *args, **kwargs)
         record(sampler)
         return sampler
 
+    watched_new.__signature__ = inspect.Signature([inspect.Parameter("cls", inspect.Parameter.POSITIONAL_ONLY)])
+
+    @functools.wraps(order)
     def watched_order(self):
         if reading.inside:
             return order(self)
         alone(self, indices := list(order(self)))
         return iter(indices)
 
+    @functools.wraps(part)
     def watched_part(self, *args, **kwargs):
         part(self, *args, **kwargs)
         record(self)
@@ -149,20 +157,24 @@ def watch_iterators(journal: Journal, cls: type) -> None:
     init, reset, draw, step = cls.__init__, cls._reset, cls._next_index, cls.__next__
     begin, drawn, batch, end = map(journal.safely, (reading.begin, reading.drawn, reading.batch, reading.end))
 
+    @functools.wraps(init)
     def watched_init(self, loader, *args, **kwargs):
         asked(init, self, loader, *args, **kwargs)
         begin(self, loader)
 
+    @functools.wraps(reset)
     def watched_reset(self, loader, first_iter=False):
         asked(reset, self, loader, first_iter)
         if not first_iter:
             begin(self, loader)
 
+    @functools.wraps(draw)
     def watched_draw(self):
         index = asked(draw, self)
         drawn(self, index)
         return index
 
+    @functools.wraps(step)
     def watched_step(self):
         try:
             data = step(self)

@@ -4,6 +4,7 @@ Events:
 `printed`: a line, `text`, was printed, directly or through a library that only prints; `to` is the stream's name.
 """
 
+import functools
 import os
 import sys
 from typing import TextIO
@@ -58,6 +59,7 @@ def listen(journal: Journal, stream: TextIO) -> None:
     """Have a stream's lines noted; not one that is of no usual kind."""
     write, heard = stream.write, journal.safely(Printing(journal, stream).heard)
 
+    @functools.wraps(write)
     def watched(text: str) -> int:
         heard(text)
         return write(text)

@@ -120,12 +120,14 @@ def install(journal: Journal, limit: int | None) -> None:
     calling, called, used = map(journal.safely, (streams.calling, streams.called, streams.used))
     forward, backward = DistributedDataParallel.forward, torch.autograd.backward
 
+    @functools.wraps(forward)
     def watched_forward(self, *args, **kwargs):
         calling(self)
         result = forward(self, *args, **kwargs)
         called()
         return result
 
+    @functools.wraps(backward)
     def watched_backward(*args, **kwargs):
         used()
         return backward(*args, **kwargs)
@@ -162,12 +164,14 @@ def watch_fetches(journal: Journal, streams: Streams) -> None:
     fetch, step = fetcher.fetch, iterator.__next__
     fetching, note, came = map(journal.safely, (streams.fetching, streams.note, streams.batch_came))
 
+    @functools.wraps(fetch)
     def watched_fetch(self, index):
         key, before = fetching() or (None, None)
         result = fetch(self, index)
         note("fetch", key, before)
         return result
 
+    @functools.wraps(step)
     def watched_step(self):
         result = step(self)
         came(self)

@@ -99,10 +99,12 @@ def install(journal: Journal, limit: int | None) -> None:
     hook = register_module_forward_pre_hook(lambda module, args: bare(module, args) if calls.stepped else None)
     register_optimizer_step_post_hook(lambda *_: setattr(calls, "stepped", True))
 
+    @functools.wraps(init)
     def watched_init(self, *args, **kwargs):
         hook.remove()  # wrappers are seen on their own: no other module need be asked
         init(self, *args, **kwargs)
 
+    @functools.wraps(forward)
     def watched_forward(self, *args, **kwargs):
         called(self, args, kwargs)
         return forward(self, *args, **kwargs)

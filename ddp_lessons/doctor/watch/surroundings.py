@@ -104,6 +104,7 @@ def watch_processes(journal: Journal) -> None:
     """Have a script that starts its own ranks end; workers of other kinds are fine."""
     start = multiprocessing.process.BaseProcess.start
 
+    @functools.wraps(start)
     def watched(self):
         method = getattr(self, "_start_method", None) or multiprocessing.get_start_method()
         if method != "fork" and is_readers(sys._getframe(1).f_code.co_filename) and getattr(self, "_target", None):
